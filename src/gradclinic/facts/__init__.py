@@ -1,0 +1,22 @@
+"""What a source saw, frozen and free of torch: the only thing a rule may read."""
+
+from gradclinic.facts.location import Location
+from gradclinic.facts.observation import Observation
+from gradclinic.facts.source import Source
+from gradclinic.facts.tape import Actor, ActorKind, Event, EventKind, Tape
+from gradclinic.facts.updates import Update, cadence, tail, updates
+
+__all__ = [
+    "Actor",
+    "ActorKind",
+    "Event",
+    "EventKind",
+    "Location",
+    "Observation",
+    "Source",
+    "Tape",
+    "Update",
+    "cadence",
+    "tail",
+    "updates",
+]

@@ -1,0 +1,138 @@
+"""The tape: what a training loop did, in order, whichever side recorded it.
+
+`static` writes a tape by walking the source, `runtime` by watching the program. A rule reads
+the tape and cannot tell which it was, except through `Tape.source` for its wording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from gradclinic.facts.location import Location
+from gradclinic.facts.source import Source
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class EventKind(StrEnum):
+    BUILD = "build"
+    """An optimizer, scaler or schedule was constructed (`actor` names it)."""
+    EPOCH_BEGIN = "epoch"
+    """A pass over the data begins (`attrs['loop']` tells passes over different data apart)."""
+    BATCH = "batch"
+    """The next micro-batch was fetched."""
+    EPOCH_END = "epoch end"
+    """The pass ended because the data did, not by a `break`."""
+    ZERO_GRAD = "zero_grad"
+    FORWARD = "forward"
+    LOSS = "loss"
+    BACKWARD = "backward"
+    GRAD_WRITE = "grad write"
+    """Gradients were set or changed by hand (`p.grad = …`, `p.grad.div_(…)`)."""
+    UNSCALE = "unscale"
+    CLIP = "clip"
+    STEP = "step"
+    SCALER_UPDATE = "scaler update"
+    SCHEDULE = "schedule"
+    MODE = "mode"
+    SAVE = "save"
+    OPAQUE = "unknown call"
+    """Something that could not be followed may have done anything to `optimizers`."""
+
+
+class ActorKind(StrEnum):
+    MODEL = "model"
+    OPTIMIZER = "optimizer"
+    SCALER = "scaler"
+    SCHEDULE = "schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """An object that events happen to."""
+
+    id: str
+    kind: ActorKind
+    name: str
+    """What the user calls it, as far as known: `optimizer`, `self.opt_g`."""
+    type: str = ""
+    """The class as written or imported: `AdamW`."""
+    built: Location | None = None
+    of: tuple[str, ...] = ()
+    """Ids it acts on: a schedule's optimizer, an optimizer's models."""
+    attrs: Mapping[str, Any] = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    kind: EventKind
+    where: Location
+    actor: str | None = None
+    """The object the call was made on or about."""
+    optimizers: frozenset[str] | None = frozenset()
+    """Optimizers whose gradients or weights it concerns; None when that is not known: maybe any."""
+    attrs: Mapping[str, Any] = NOTHING
+    index: int = 0
+
+    def concerns(self, optimizer: str) -> bool:
+        return self.optimizers is None or optimizer in self.optimizers
+
+
+@dataclass(frozen=True)
+class Tape:
+    source: Source
+    events: tuple[Event, ...]
+    actors: Mapping[str, Actor] = field(default_factory=dict)
+    complete: bool = True
+    """False when the recording stopped before the program did: absence then proves nothing."""
+    totals: Mapping[tuple[EventKind, str], int] = field(default_factory=dict)
+    """How often each kind happened to each actor over the whole run. `events` may hold only
+    the beginning of a long one."""
+
+    def __post_init__(self) -> None:
+        numbered = tuple(
+            event if event.index == i else Event(event.kind, event.where, event.actor, event.optimizers, event.attrs, i)
+            for i, event in enumerate(self.events)
+        )
+        object.__setattr__(self, "events", numbered)
+
+    def of_kind(self, *kinds: EventKind) -> Iterator[Event]:
+        return (event for event in self.events if event.kind in kinds)
+
+    def of_actor(self, actor: str, *kinds: EventKind) -> Iterator[Event]:
+        return (event for event in self.events if event.actor == actor and event.kind in kinds)
+
+    def count(self, kind: EventKind, actor: str = "") -> int:
+        """How often `kind` happened (to `actor`), beyond the end of a shortened tape too."""
+        seen = sum(1 for e in self.events if e.kind is kind and (not actor or e.actor == actor))
+        return max(seen, self.totals.get((kind, actor), 0))
+
+    def timeline(self, optimizer: str) -> tuple[Event, ...]:
+        """Every event that concerns, or may concern, this optimizer, with the beat of the loop."""
+        return self._timelines.get(optimizer, ())
+
+    @cached_property
+    def kinds(self) -> frozenset[EventKind]:
+        return frozenset(event.kind for event in self.events)
+
+    @cached_property
+    def optimizers(self) -> tuple[str, ...]:
+        return tuple(id for id, actor in self.actors.items() if actor.kind is ActorKind.OPTIMIZER)
+
+    @cached_property
+    def _timelines(self) -> dict[str, tuple[Event, ...]]:
+        beat = {EventKind.EPOCH_BEGIN, EventKind.BATCH, EventKind.EPOCH_END, EventKind.FORWARD, EventKind.LOSS}
+        return {
+            optimizer: tuple(e for e in self.events if e.kind in beat or e.concerns(optimizer))
+            for optimizer in self.optimizers
+        }
+
+    def name(self, actor: str | None) -> str:
+        """What the user calls this actor."""
+        known = self.actors.get(actor or "")
+        return known.name if known else "?"

@@ -1,0 +1,80 @@
+"""A tape seen as updates: what happened to one optimizer from one step to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradclinic.facts.location import Location
+from gradclinic.facts.tape import Event, EventKind, Tape
+
+
+@dataclass(frozen=True)
+class Update:
+    """The events after the previous step of `optimizer` up to and including `step`."""
+
+    optimizer: str
+    index: int
+    events: tuple[Event, ...]
+
+    @property
+    def step(self) -> Event:
+        return self.events[-1]
+
+    def of_kind(self, *kinds: EventKind) -> tuple[Event, ...]:
+        return tuple(event for event in self.events if event.kind in kinds)
+
+    @property
+    def backwards(self) -> tuple[Event, ...]:
+        return self.of_kind(EventKind.BACKWARD)
+
+    @property
+    def gradients(self) -> tuple[Event, ...]:
+        """What puts a gradient there: backward, or a hand that writes one."""
+        return self.of_kind(EventKind.BACKWARD, EventKind.GRAD_WRITE)
+
+    @property
+    def opaque(self) -> bool:
+        """Something in here could not be followed, so nothing can be said of what is missing."""
+        return any(event.kind is EventKind.OPAQUE for event in self.events)
+
+    def micro_batches(self) -> tuple[Event, ...]:
+        """The backwards of an accumulation window: one call site, a new batch before each repeat.
+
+        Empty when this is not one: several losses of one batch, or a single backward.
+        """
+        backwards = self.backwards
+        sites = {event.where for event in backwards}
+        if len(backwards) < 2 or len(sites) != 1:
+            return ()
+        batches = [event.index for event in self.of_kind(EventKind.BATCH)]
+        for earlier, later in zip(backwards, backwards[1:], strict=False):
+            if not any(earlier.index < batch < later.index for batch in batches):
+                return ()
+        return backwards
+
+
+def updates(tape: Tape, optimizer: str) -> tuple[Update, ...]:
+    done: list[Update] = []
+    pending: list[Event] = []
+    for event in tape.timeline(optimizer):
+        pending.append(event)
+        if event.kind is EventKind.STEP and event.optimizers and optimizer in event.optimizers:
+            done.append(Update(optimizer, len(done), tuple(pending)))
+            pending = []
+    return tuple(done)
+
+
+def tail(tape: Tape, optimizer: str) -> tuple[Event, ...]:
+    """What came after the last step."""
+    timeline = tape.timeline(optimizer)
+    done = updates(tape, optimizer)
+    return timeline[sum(len(update.events) for update in done) :]
+
+
+def cadence(events: tuple[Event, ...]) -> Iterator[tuple[Location, list[Event]]]:
+    """Events by the place that made them, in order of first appearance."""
+    by_place: dict[Location, list[Event]] = {}
+    for event in events:
+        by_place.setdefault(event.where, []).append(event)
+    return iter(by_place.items())

@@ -1,0 +1,131 @@
+"""Findings become a diagnosis: the likeliest cause first, symptoms under what explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from gradclinic.findings.finding import Finding, Kind, Severity
+
+
+class State(StrEnum):
+    PASS = "pass"
+    FAIL = "fail"
+    NOT_SEEN = "not seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A topic that was looked at, and how that ended."""
+
+    check: str
+    state: State
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of the checklist of a reliable loop."""
+
+    point: str
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    files: int = 0
+    steps: int = 0
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    command: str
+    target: str
+    findings: tuple[Finding, ...] = ()
+    judged: tuple[Check, ...] = ()
+    checklist: tuple[Point, ...] = ()
+    summary: Summary = Summary()
+    problems: tuple[str, ...] = ()
+    """What kept a file or a part of the run from being judged: a syntax error, a crash."""
+
+    def count(self, severity: Severity) -> int:
+        return sum(1 for finding in self.findings if finding.severity is severity)
+
+    def worst_reaches(self, threshold: Severity) -> bool:
+        return any(finding.severity.at_least(threshold) for finding in self.findings)
+
+    def symptoms_of(self, cause: Finding) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.explained_by == cause.code and f is not cause)
+
+
+@dataclass(frozen=True)
+class Relations:
+    """What the rules know of each other, by code."""
+
+    explains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    subsumes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def rank(findings: Iterable[Finding], relations: Relations) -> tuple[Finding, ...]:
+    """Merge what several sources or paths say, drop what another finding says better, link, sort."""
+    linked = _link(_without_subsumed(merge(findings), relations.subsumes), relations.explains)
+    return tuple(sorted(linked, key=_order))
+
+
+def merge(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding for one fault: the same code at the same line about the same thing."""
+    merged: dict[tuple[object, ...], Finding] = {}
+    for finding in findings:
+        where = finding.location
+        key = (finding.code, (where.path, where.cell, where.line) if where else finding.subject)
+        known = merged.get(key)
+        if known is None:
+            merged[key] = finding
+            continue
+        best, other = sorted((known, finding), key=lambda f: (f.severity.rank, -f.confidence))
+        seen = {evidence.label for evidence in best.evidence}
+        merged[key] = replace(
+            best,
+            sources=tuple(sorted({*best.sources, *other.sources}, reverse=True)),
+            evidence=best.evidence + tuple(e for e in other.evidence if e.label not in seen),
+            confidence=max(best.confidence, other.confidence),
+            fix=best.fix if best.fix and (best.fix.edits or not other.fix) else other.fix,
+        )
+    return list(merged.values())
+
+
+def _without_subsumed(findings: list[Finding], subsumes: Mapping[str, tuple[str, ...]]) -> list[Finding]:
+    covered = {(code, f.subject) for f in findings for code in subsumes.get(f.code, ())}
+    return [f for f in findings if (f.code, f.subject) not in covered]
+
+
+def _link(findings: list[Finding], explains: Mapping[str, tuple[str, ...]]) -> list[Finding]:
+    causes = sorted((f for f in findings if f.kind is Kind.CAUSE), key=_order)
+    explained: dict[str, str] = {}
+    for cause in causes:
+        for code in explains.get(cause.code, ()):
+            explained.setdefault(code, cause.code)
+    present = {f.code for f in findings if f.kind is Kind.SYMPTOM}
+    linked: list[Finding] = []
+    for finding in findings:
+        if finding.kind is Kind.SYMPTOM:
+            linked.append(replace(finding, explained_by=explained.get(finding.code)))
+        else:
+            claimed = tuple(c for c in explains.get(finding.code, ()) if c in present and explained[c] == finding.code)
+            linked.append(replace(finding, explains=claimed))
+    return linked
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    where = finding.location
+    return (
+        finding.kind is Kind.SYMPTOM and finding.explained_by is not None,
+        finding.severity.rank,
+        finding.kind is Kind.SYMPTOM,
+        -len(finding.explains),
+        -round(finding.confidence, 2),
+        (where.path, where.cell or 0, where.line, where.column) if where else ("", 0, 0, 0),
+        finding.code,
+    )

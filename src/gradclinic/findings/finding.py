@@ -1,0 +1,73 @@
+"""One thing that is wrong, with its place, its evidence and its remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gradclinic.facts.location import Location
+from gradclinic.facts.source import Source
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 is the worst."""
+        return list(Severity).index(self)
+
+    def at_least(self, other: Severity) -> bool:
+        return self.rank <= other.rank
+
+
+class Kind(StrEnum):
+    CAUSE = "cause"
+    SYMPTOM = "symptom"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text from (line, column) to (end_line, end_column); columns count characters."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    text: str
+    edits: tuple[Edit, ...] = ()
+    safe: bool = False
+    """A safe fix cannot change what a correct program does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    code: str
+    name: str
+    severity: Severity
+    kind: Kind
+    message: str
+    location: Location | None = None
+    evidence: tuple[Evidence, ...] = ()
+    fix: Fix | None = None
+    confidence: float = 0.9
+    sources: tuple[Source, ...] = ()
+    explains: tuple[str, ...] = ()
+    """Codes of symptoms in the same diagnosis that this cause accounts for."""
+    explained_by: str | None = None
+    subject: str = ""
+    """What it is about when one place can be wrong for several things: an optimizer, a tensor."""

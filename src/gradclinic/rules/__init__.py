@@ -1,0 +1,6 @@
+"""The rules. Every module below this package that defines `rule` is one; there is no list."""
+
+from gradclinic.rules._discovery import UnknownRule, all_rules, find_rule, matching
+from gradclinic.rules._rule import Rule
+
+__all__ = ["Rule", "UnknownRule", "all_rules", "find_rule", "matching"]

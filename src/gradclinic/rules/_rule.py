@@ -1,0 +1,120 @@
+"""What a rule file is made of."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import ModuleType
+from typing import Any, TypeVar
+
+from gradclinic.facts.location import Location
+from gradclinic.facts.source import Source
+from gradclinic.facts.tape import Event, EventKind
+from gradclinic.findings.finding import Evidence, Finding, Fix, Kind, Severity
+
+F = TypeVar("F")
+SECTIONS = ("What it finds", "Why it hurts", "What to do", "Not the fix", "Known limits")
+
+
+class Rule:
+    """One fault: its identity here, its prose, examples and checks in the file around it.
+
+    The module's docstring is its documentation, `BAD` and `GOOD` are scripts that must and must
+    not raise it, and each function under `@rule.check` reads one type of fact, named by the
+    annotation of its parameter.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        name: str,
+        severity: Severity,
+        *,
+        since: str,
+        sources: Iterable[Source],
+        topic: str,
+        needs: Iterable[EventKind] = (),
+        kind: Kind = Kind.CAUSE,
+        explains: Iterable[str] = (),
+        subsumes: Iterable[str] = (),
+    ) -> None:
+        self.code = code
+        self.name = name
+        self.severity = severity
+        self.since = since
+        self.sources = tuple(sources)
+        self.topic = topic
+        """What it looks at, in the words of the report: several rules share one."""
+        self.needs = frozenset(needs)
+        """Without any of these events on the tape the topic was not seen."""
+        self.kind = kind
+        self.explains = tuple(explains)
+        """Symptoms this cause accounts for, by code."""
+        self.subsumes = tuple(subsumes)
+        """Findings about the same subject that say nothing new once this one is made."""
+        self.checks: dict[type, Callable[[Any], Iterator[Finding]]] = {}
+        self.module = ""
+        self.doc = ""
+        self.bad: dict[str, str] = {}
+        self.good: dict[str, str] = {}
+
+    def check(self, function: Callable[[F], Iterator[Finding]]) -> Callable[[F], Iterator[Finding]]:
+        """Register `function` for the facts its parameter is annotated with."""
+        parameter = next(iter(inspect.signature(function, eval_str=True).parameters.values()))
+        self.checks[parameter.annotation] = function
+        return function
+
+    def attach(self, module: ModuleType) -> None:
+        """Take documentation and examples from the rule's own module."""
+        self.module = module.__name__
+        self.doc = inspect.cleandoc(module.__doc__ or "")
+        self.bad = _named(module, "BAD")
+        self.good = _named(module, "GOOD")
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the documentation."""
+        return self.doc.split("\n\n", 1)[0].replace("\n", " ")
+
+    def sections(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for part in self.doc.split("\n## ")[1:]:
+            title, _, body = part.partition("\n")
+            found[title.strip()] = body.strip()
+        return found
+
+    def finding(
+        self,
+        message: str,
+        at: Event | Location | None,
+        *,
+        evidence: Mapping[str, object] | None = None,
+        fix: str | Fix | None = None,
+        confidence: float = 0.9,
+        severity: Severity | None = None,
+        subject: str = "",
+    ) -> Finding:
+        return Finding(
+            code=self.code,
+            name=self.name,
+            severity=severity or self.severity,
+            kind=self.kind,
+            message=message,
+            location=at.where if isinstance(at, Event) else at,
+            evidence=tuple(Evidence(label, str(value)) for label, value in (evidence or {}).items()),
+            fix=Fix(fix) if isinstance(fix, str) else fix,
+            confidence=confidence,
+            subject=subject,
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.code} {self.name}>"
+
+
+def _named(module: ModuleType, word: str) -> dict[str, str]:
+    """`BAD` and any `BAD_SOMETHING` of a rule file, by a name fit for a test id."""
+    return {
+        name.lower(): value.lstrip("\n")
+        for name, value in vars(module).items()
+        if isinstance(value, str) and (name == word or name.startswith(word + "_"))
+    }
