@@ -10,13 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.source import Source
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class EventKind(StrEnum):
@@ -31,15 +28,21 @@ class EventKind(StrEnum):
     ZERO_GRAD = "zero_grad"
     FORWARD = "forward"
     LOSS = "loss"
+    """A loss was computed; `reduction`, `valid` (elements averaged over) and `value` where known."""
     BACKWARD = "backward"
+    """`scaled`: divided for accumulation (True, False, or None when unsure). `scaler`: the id of the
+    scaler whose scale the gradients carry, absent when they carry none."""
     GRAD_WRITE = "grad write"
     """Gradients were set or changed by hand (`p.grad = …`, `p.grad.div_(…)`)."""
     UNSCALE = "unscale"
     CLIP = "clip"
     STEP = "step"
+    """`scaler`: the scaler it went through, if any; `skipped`: True when that scaler skipped it."""
     SCALER_UPDATE = "scaler update"
     SCHEDULE = "schedule"
+    """Schedule `actor` advanced by one tick."""
     MODE = "mode"
+    """`attrs['training']` is what train() or eval() set on model `actor`."""
     SAVE = "save"
     OPAQUE = "unknown call"
     """Something that could not be followed may have done anything to `optimizers`."""
@@ -65,7 +68,7 @@ class Actor:
     built: Location | None = None
     of: tuple[str, ...] = ()
     """Ids it acts on: a schedule's optimizer, an optimizer's models."""
-    attrs: Mapping[str, Any] = NOTHING
+    attrs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Event:
     """The object the call was made on or about."""
     optimizers: frozenset[str] | None = frozenset()
     """Optimizers whose gradients or weights it concerns; None when that is not known: maybe any."""
-    attrs: Mapping[str, Any] = NOTHING
+    attrs: Mapping[str, Any] = field(default_factory=dict)
     index: int = 0
 
     def concerns(self, optimizer: str) -> bool:

@@ -1,0 +1,1 @@
+"""1xx: the order of the loop."""

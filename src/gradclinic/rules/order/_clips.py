@@ -1,0 +1,55 @@
+"""Clips that act on no gradient, shared by the two rules about their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import Event, EventKind, Tape, cadence
+
+GRADIENT_STATE = frozenset(
+    {EventKind.BACKWARD, EventKind.GRAD_WRITE, EventKind.STEP, EventKind.ZERO_GRAD, EventKind.OPAQUE}
+)
+NEW_ITERATION = frozenset({EventKind.BATCH, EventKind.FORWARD, EventKind.LOSS})
+
+
+def misplaced_clips(
+    tape: Tape, optimizer: str, *, after: EventKind
+) -> Iterator[tuple[Event, tuple[Event, ...]]]:
+    """Clip call sites that act on no gradient each time, with the events before the first.
+
+    `after` is STEP for a clip that follows the step of its own iteration, ZERO_GRAD for one that
+    comes before the backward of its iteration. A site that ever follows a backward is neither.
+    """
+    timeline = tape.timeline(optimizer)
+    clips = tuple(event for event in timeline if event.kind is EventKind.CLIP)
+    for _, at_site in cadence(clips):
+        states = [_state_before(timeline, clip) for clip in at_site]
+        judged = [state for state in states if state is not None]
+        if judged and all(state is after for state in judged):
+            first = at_site[states.index(after)]
+            position = timeline.index(first)
+            yield first, _since_last_backward(timeline[:position])
+
+
+def _state_before(timeline: tuple[Event, ...], clip: Event) -> EventKind | None:
+    """STEP, ZERO_GRAD or BACKWARD: what the gradients are when `clip` runs; None if unknown."""
+    new_iteration = False
+    for event in reversed(timeline[: timeline.index(clip)]):
+        if event.kind in NEW_ITERATION:
+            new_iteration = True
+        elif event.kind is EventKind.OPAQUE:
+            return None
+        elif event.kind in (EventKind.BACKWARD, EventKind.GRAD_WRITE):
+            return EventKind.BACKWARD
+        elif event.kind is EventKind.ZERO_GRAD:
+            return EventKind.ZERO_GRAD
+        elif event.kind is EventKind.STEP:
+            return EventKind.ZERO_GRAD if new_iteration else EventKind.STEP
+    return None
+
+
+def _since_last_backward(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    for position in range(len(events) - 1, -1, -1):
+        if events[position].kind is EventKind.BACKWARD:
+            return events[position:]
+    return events

@@ -1,0 +1,1 @@
+"""5xx: precision and numbers."""
