@@ -1,3 +1,23 @@
 """gradclinic tells a PyTorch user why a training run does not learn, blows up, or changes when compiled."""
 
+from __future__ import annotations
+
+from importlib import import_module
+
 __version__ = "0.1.0"
+
+_LAZY = {
+    "Case": "gradclinic.case",
+    "load_case": "gradclinic.target",
+}
+"""Public names and where they live: imported on first use, so that `import gradclinic` stays cheap."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])
