@@ -99,7 +99,9 @@ class Tape:
 
     def __post_init__(self) -> None:
         numbered = tuple(
-            event if event.index == i else Event(event.kind, event.where, event.actor, event.optimizers, event.attrs, i)
+            event
+            if event.index == i
+            else Event(event.kind, event.where, event.actor, event.optimizers, event.attrs, i)
             for i, event in enumerate(self.events)
         )
         object.__setattr__(self, "events", numbered)
@@ -129,7 +131,13 @@ class Tape:
 
     @cached_property
     def _timelines(self) -> dict[str, tuple[Event, ...]]:
-        beat = {EventKind.EPOCH_BEGIN, EventKind.BATCH, EventKind.EPOCH_END, EventKind.FORWARD, EventKind.LOSS}
+        beat = {
+            EventKind.EPOCH_BEGIN,
+            EventKind.BATCH,
+            EventKind.EPOCH_END,
+            EventKind.FORWARD,
+            EventKind.LOSS,
+        }
         return {
             optimizer: tuple(e for e in self.events if e.kind in beat or e.concerns(optimizer))
             for optimizer in self.optimizers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.tape import Event, EventKind, Tape
@@ -48,7 +49,7 @@ class Update:
         if len(backwards) < 2 or len(sites) != 1:
             return ()
         batches = [event.index for event in self.of_kind(EventKind.BATCH)]
-        for earlier, later in zip(backwards, backwards[1:], strict=False):
+        for earlier, later in pairwise(backwards):
             if not any(earlier.index < batch < later.index for batch in batches):
                 return ()
         return backwards

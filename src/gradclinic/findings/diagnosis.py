@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeVar
 
 from gradclinic.findings.finding import Finding, Kind, Severity
 
 
 class State(StrEnum):
-    PASS = "pass"
+    """How looking at something ended, what counts most first."""
+
     FAIL = "fail"
+    PASS = "pass"
     NOT_SEEN = "not seen"
+
+    @property
+    def rank(self) -> int:
+        return list(State).index(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,19 @@ class Point:
 
     point: str
     state: State
+
+
+Judged = TypeVar("Judged", Check, Point)
+
+
+def strongest(judged: Iterable[Judged], name: Callable[[Judged], str]) -> tuple[Judged, ...]:
+    """One of each name: a failure counts over a pass, a pass over what was not seen."""
+    kept: dict[str, Judged] = {}
+    for one in judged:
+        known = kept.get(name(one))
+        if known is None or one.state.rank < known.state.rank:
+            kept[name(one)] = one
+    return tuple(kept.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +91,12 @@ class Relations:
 def rank(findings: Iterable[Finding], relations: Relations) -> tuple[Finding, ...]:
     """Merge what several sources or paths say, drop what another finding says better, link, sort."""
     linked = _link(_without_subsumed(merge(findings), relations.subsumes), relations.explains)
-    return tuple(sorted(linked, key=_order))
+    return in_order(linked)
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Ranked findings of several files as one ranking."""
+    return tuple(sorted(findings, key=_order))
 
 
 def merge(findings: Iterable[Finding]) -> list[Finding]:
@@ -113,7 +138,9 @@ def _link(findings: list[Finding], explains: Mapping[str, tuple[str, ...]]) -> l
         if finding.kind is Kind.SYMPTOM:
             linked.append(replace(finding, explained_by=explained.get(finding.code)))
         else:
-            claimed = tuple(c for c in explains.get(finding.code, ()) if c in present and explained[c] == finding.code)
+            claimed = tuple(
+                c for c in explains.get(finding.code, ()) if c in present and explained[c] == finding.code
+            )
             linked.append(replace(finding, explains=claimed))
     return linked
 

@@ -34,7 +34,9 @@ def all_rules() -> tuple[Rule, ...]:
 def _rule_of(module: ModuleType) -> Rule:
     rule = getattr(module, "rule", None)
     if not isinstance(rule, Rule):
-        raise TypeError(f"{module.__name__} defines no `rule = Rule(...)`; a helper module's name starts with _")
+        raise TypeError(
+            f"{module.__name__} defines no `rule = Rule(...)`; a helper module's name starts with _"
+        )
     rule.attach(module)
     return rule
 
@@ -45,7 +47,9 @@ def find_rule(code_or_name: str) -> Rule:
     for rule in all_rules():
         if wanted in (rule.code.lower(), rule.code[2:], rule.name):
             return rule
-    raise UnknownRule(f"no rule is called {code_or_name!r}{_near(wanted)}; `gradclinic explain` lists them all")
+    raise UnknownRule(
+        f"no rule is called {code_or_name!r}{_near(wanted)}; `gradclinic explain` lists them all"
+    )
 
 
 def matching(pattern: str) -> frozenset[str]:
@@ -60,7 +64,9 @@ def matching(pattern: str) -> frozenset[str]:
         codes = frozenset(rule.code for rule in all_rules() if rule.code.lower().startswith(wanted))
         if codes:
             return codes
-    raise UnknownRule(f"{pattern!r} selects no rule{_near(wanted)}; `gradclinic explain` lists codes and names")
+    raise UnknownRule(
+        f"{pattern!r} selects no rule{_near(wanted)}; `gradclinic explain` lists codes and names"
+    )
 
 
 def _near(wanted: str) -> str:

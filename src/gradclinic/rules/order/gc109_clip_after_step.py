@@ -86,7 +86,9 @@ def clipped_too_late(tape: Tape) -> Iterator[Finding]:
                 f"gradients are clipped after {tape.name(optimizer)}.step() has used them",
                 clip,
                 evidence={
-                    "order seen": order_seen([*before, clip], EventKind.BACKWARD, EventKind.STEP, EventKind.CLIP)
+                    "order seen": order_seen(
+                        [*before, clip], EventKind.BACKWARD, EventKind.STEP, EventKind.CLIP
+                    )
                 },
                 fix="move the clip up, between backward() and step()",
                 confidence=0.98,

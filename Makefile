@@ -1,0 +1,31 @@
+# Every target sets up what it needs: a `.venv` with the pinned versions of constraints.txt.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+
+.PHONY: demo test lint docs-rules clean
+
+demo: $(STAMP)
+	$(BIN)/gradclinic demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs-rules: $(STAMP)
+	$(BIN)/python scripts/document_rules.py
+
+clean:
+	rm -rf $(VENV) build dist
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[torch,dev]'
+	touch $@

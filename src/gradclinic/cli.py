@@ -1,0 +1,102 @@
+"""The `gradclinic` command: finds the subcommand's module and turns every error into one line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NoReturn
+
+from gradclinic import __doc__ as about
+from gradclinic import __version__, commands
+from gradclinic.errors import GradclinicError, UsageError
+
+DEBUG_VARIABLE = "GRADCLINIC_DEBUG"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(words)
+    except GradclinicError as error:
+        print(f"gradclinic: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader (`head`, a pager) has seen enough; nothing may complain while Python shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("gradclinic: interrupted", file=sys.stderr)
+        return 2
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        print(f"gradclinic: {_fault(error)}", file=sys.stderr)
+        return 2
+
+
+def _dispatch(words: list[str]) -> int:
+    names = command_names()
+    if words and words[0] in names:
+        module = _command(words[0])
+        parser = _Parser(prog=f"gradclinic {words[0]}", description=module.__doc__)
+        module.add_arguments(parser)
+        code: int = module.run(parser.parse_args(words[1:]))
+        return code
+    if words and not words[0].startswith("-"):
+        near = get_close_matches(words[0], names, n=1)
+        raise UsageError(
+            f"there is no command {words[0]!r}"
+            + (
+                f"; did you mean `gradclinic {near[0]}`?"
+                if near
+                else f"; the commands are {', '.join(names)}"
+            )
+        )
+    return _overview(words, names)
+
+
+def _overview(words: list[str], names: list[str]) -> int:
+    parser = _Parser(prog="gradclinic", description=about)
+    parser.add_argument("--version", action="version", version=f"gradclinic {__version__}")
+    listing = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name in names:
+        listing.add_parser(name, help=(_command(name).__doc__ or "").partition("\n")[0].rstrip("."))
+    parser.epilog = "`gradclinic COMMAND --help` tells more about one of them."
+    parser.parse_args(words)
+    parser.print_help(sys.stderr)
+    return 2
+
+
+def command_names() -> list[str]:
+    """One module of `commands` per command; those whose name starts with _ are shared parts."""
+    return [info.name for info in pkgutil.iter_modules(commands.__path__) if not info.name.startswith("_")]
+
+
+def _command(name: str) -> ModuleType:
+    return import_module(f"{commands.__name__}.{name}")
+
+
+class _Parser(argparse.ArgumentParser):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """argparse would print the whole usage first; the line that matters goes alone."""
+        raise UsageError(f"{message} (`{self.prog} --help` shows what it takes)")
+
+
+def _fault(error: Exception) -> str:
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    place = ""
+    if frame is not None:
+        place = f" at {os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}"
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    return f"internal fault, {what}{place}; set {DEBUG_VARIABLE}=1 to see the traceback"

@@ -1,0 +1,46 @@
+"""One file: read, observed, judged."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from gradclinic.config import Config
+from gradclinic.engine import checklist, judge, topics
+from gradclinic.findings import Check, Finding, Point
+from gradclinic.linting.files import STDIN
+from gradclinic.linting.ignores import without_ignored
+from gradclinic.source_text import SourceText, UnreadableSource, decode, read_source
+from gradclinic.static import observe_source
+
+STDIN_NAME = "<stdin>"
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What one file contributes to the diagnosis; small, for it travels between processes."""
+
+    findings: tuple[Finding, ...] = ()
+    judged: tuple[Check, ...] = ()
+    checklist: tuple[Point, ...] = ()
+    problem: str = ""
+
+
+def examine(path: str, config: Config) -> Examined:
+    name = STDIN_NAME if path == STDIN else path
+    try:
+        source = decode(sys.stdin.buffer.read()) if path == STDIN else read_source(path)
+        return examine_text(source, name, config)
+    except UnreadableSource as error:
+        return Examined(problem=f"{name}: cannot be read: {error}")
+    except SyntaxError as error:
+        place = f"{name}:{error.lineno}:{error.offset or 1}" if error.lineno else name
+        return Examined(problem=f"{place}: not valid Python: {error.msg}")
+    except RecursionError:
+        return Examined(problem=f"{name}: nested too deeply to be followed")
+
+
+def examine_text(source: SourceText, name: str, config: Config) -> Examined:
+    observation = observe_source(source.text, name)
+    found = without_ignored(judge([observation], config.codes(name)), source.text)
+    return Examined(found, topics([observation], found), checklist([observation], found))

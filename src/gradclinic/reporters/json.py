@@ -1,0 +1,70 @@
+"""The document other programs read, schema 1."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, TextIO
+
+from gradclinic import __version__
+from gradclinic.findings import Diagnosis, Finding, Severity
+from gradclinic.reporters._page import Page
+
+SCHEMA = 1
+
+
+def render(diagnosis: Diagnosis, out: TextIO, *, pages: Mapping[str, Page], quiet: bool) -> None:
+    json.dump(document(diagnosis), out, indent=2, ensure_ascii=False)
+    out.write("\n")
+
+
+def document(diagnosis: Diagnosis) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "gradclinic", "version": __version__},
+        "command": diagnosis.command,
+        "target": diagnosis.target,
+        "findings": [_finding(finding) for finding in diagnosis.findings],
+        "judged": [_without_empty(asdict(check)) for check in diagnosis.judged],
+        "checklist": [asdict(point) for point in diagnosis.checklist],
+        "summary": {
+            **{severity.value: diagnosis.count(severity) for severity in Severity},
+            "files": diagnosis.summary.files,
+            "steps": diagnosis.summary.steps,
+            "elapsed_s": round(diagnosis.summary.elapsed_s, 3),
+        },
+        "problems": list(diagnosis.problems),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity,
+        "kind": finding.kind,
+        "confidence": finding.confidence,
+        "sources": list(finding.sources),
+        "message": finding.message,
+        "location": _location(finding),
+        "evidence": [asdict(evidence) for evidence in finding.evidence],
+        "explains": list(finding.explains),
+        "fix": asdict(finding.fix) if finding.fix else None,
+    }
+    if finding.explained_by:
+        shown["explained_by"] = finding.explained_by
+    return shown
+
+
+def _location(finding: Finding) -> dict[str, Any] | None:
+    if finding.location is None:
+        return None
+    shown = asdict(finding.location)
+    if shown["cell"] is None:
+        del shown["cell"]
+    return shown
+
+
+def _without_empty(shown: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in shown.items() if value != ""}

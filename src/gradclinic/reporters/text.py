@@ -1,0 +1,136 @@
+"""For people: the likeliest cause on the first line, then its place, evidence and remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from textwrap import wrap
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from gradclinic.findings import Diagnosis, Finding, Severity, State
+from gradclinic.reporters._excerpt import Excerpt, excerpt
+from gradclinic.reporters._page import Page
+from gradclinic.reporters._words import counts, looked_at, one_line, place
+
+# Named ANSI colours follow the terminal's own theme, so they read on dark and on light.
+STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold cyan"}
+INDENT = "  "
+
+
+def render(diagnosis: Diagnosis, out: TextIO, *, pages: Mapping[str, Page], quiet: bool) -> None:
+    console = Console(file=out, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    if quiet:
+        for finding in diagnosis.findings:
+            console.print(one_line(finding))
+        return
+    width = console.width if console.is_terminal else None
+    for line in _report(diagnosis, width):
+        console.print(line)
+
+
+def _report(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
+    shown: set[str] = set()
+    for finding in diagnosis.findings:
+        if finding.explained_by:
+            continue
+        yield from _finding(finding, width, "")
+        for symptom in diagnosis.symptoms_of(finding):
+            if finding.code not in shown:
+                yield from _finding(symptom, width, INDENT * 2)
+        shown.add(finding.code)
+        yield Text()
+    yield from _not_seen(diagnosis, width)
+    yield _closing(diagnosis)
+
+
+def _finding(finding: Finding, width: int | None, indent: str) -> Iterator[Text]:
+    headline = Text(indent)
+    if indent:
+        headline.append("so you see: ", "dim")
+    if finding.location:
+        headline.append(place(finding.location), "bold").append(": ")
+    headline.append(finding.severity, STYLE[finding.severity]).append(
+        f" {finding.code} {finding.name}", "bold"
+    )
+    yield headline
+    inner = indent + INDENT
+    yield from _paragraph(finding.message, width, inner)
+    if finding.location and not indent:
+        yield from _source(excerpt(finding.location), inner)
+    rows = [(evidence.label, evidence.value) for evidence in finding.evidence]
+    if finding.fix:
+        rows.append(("fix", finding.fix.text))
+    yield from _rows(rows, width, inner)
+
+
+def _source(shown: Excerpt | None, indent: str) -> Iterator[Text]:
+    if shown is None:
+        return
+    digits = len(str(shown.lines[-1][0]))
+    for number, code in shown.lines:
+        here = number == shown.marked
+        line = Text(indent).append("> " if here else "  ", "bold").append(f"{number:>{digits}} │ ", "dim")
+        yield line.append(code, "" if here else "dim")
+
+
+def _rows(rows: list[tuple[str, str]], width: int | None, indent: str) -> Iterator[Text]:
+    label_width = max((len(label) for label, _ in rows), default=0)
+    for label, value in rows:
+        hanging = indent + " " * (label_width + 2)
+        for number, part in enumerate(_wrapped(value, width, len(hanging))):
+            if number:
+                yield Text(hanging + part)
+            else:
+                style = "bold green" if label == "fix" else "dim"
+                yield Text(indent).append(f"{label:<{label_width}}", style).append(f"  {part}")
+
+
+def _paragraph(text: str, width: int | None, indent: str) -> Iterator[Text]:
+    return (Text(indent + part) for part in _wrapped(text, width, len(indent)))
+
+
+def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
+    """Lines that fit the terminal; a piped report keeps each text on its line, where grep finds it."""
+    if width is None:
+        return text.splitlines() or [""]
+    room = max(width - indent, 20)
+    return [
+        part
+        for line in text.splitlines() or [""]
+        for part in wrap(line, room, break_long_words=False, break_on_hyphens=False) or [""]
+    ]
+
+
+def _not_seen(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
+    """What a run could not judge, so that silence is not taken for health."""
+    if diagnosis.command == "lint":
+        return
+    passed = [check.check for check in diagnosis.judged if check.state is State.PASS]
+    unseen = [check for check in diagnosis.judged if check.state is State.NOT_SEEN]
+    if passed:
+        yield from _rows([("passed", ", ".join(passed))], width, "")
+    by_reason: dict[str, list[str]] = {}
+    for check in unseen:
+        by_reason.setdefault(check.why, []).append(check.check)
+    rows = [
+        ("not seen", f"{', '.join(names)}{f' ({why})' if why else ''}") for why, names in by_reason.items()
+    ]
+    yield from _rows(rows, width, "")
+
+
+def _closing(diagnosis: Diagnosis) -> Text:
+    seen = looked_at(diagnosis)
+    worst = next((severity for severity in Severity if diagnosis.count(severity)), None)
+    line = Text()
+    if worst is None:
+        line.append("nothing found", "bold green")
+    else:
+        line.append(counts(diagnosis), STYLE[worst])
+    if seen:
+        line.append(f" in {seen}")
+    if worst is not None:
+        first = diagnosis.findings[0]
+        line.append(f"; `gradclinic explain {first.code}` tells more", "dim")
+    return line

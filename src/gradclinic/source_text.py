@@ -1,0 +1,57 @@
+"""Source files as Python itself would read them: encoding cookie, BOM, any newline."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+
+class UnreadableSource(Exception):
+    """The message says in a few words why this file is no readable source."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    text: str
+    """Decoded, with its newlines untouched, so that it can be written back as it was."""
+    encoding: str = "utf-8"
+
+    @property
+    def lines(self) -> list[str]:
+        """Lines as Python counts them, each with its ending; `str.splitlines` would split at form feeds."""
+        return list(io.StringIO(self.text, newline=""))
+
+
+def read_source(path: str) -> SourceText:
+    try:
+        return decode(Path(path).read_bytes())
+    except OSError as error:
+        raise UnreadableSource(error.strerror or str(error)) from error
+
+
+def decode(data: bytes) -> SourceText:
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UnreadableSource(
+            f"not {error.encoding.upper()} text (byte 0x{data[error.start]:02x} on line {line})"
+        ) from error
+    except SyntaxError as error:
+        raise UnreadableSource(f"unknown encoding: {error.msg}") from error
+    if "\0" in text:
+        raise UnreadableSource("not Python source (it contains null bytes)")
+    return SourceText(text, encoding)
+
+
+@lru_cache(maxsize=64)
+def lines_of(path: str) -> tuple[str, ...]:
+    """The file's lines without their endings, for excerpts; none if it cannot be read."""
+    try:
+        return tuple(line.rstrip("\r\n") for line in read_source(path).lines)
+    except UnreadableSource:
+        return ()
