@@ -4,7 +4,7 @@ from gradclinic.facts.location import Location
 from gradclinic.facts.observation import Observation
 from gradclinic.facts.source import Source
 from gradclinic.facts.tape import Actor, ActorKind, Event, EventKind, Tape
-from gradclinic.facts.updates import Update, cadence, tail, updates
+from gradclinic.facts.updates import Update, cadence, surely, tail, updates
 
 __all__ = [
     "Actor",
@@ -17,6 +17,7 @@ __all__ = [
     "Tape",
     "Update",
     "cadence",
+    "surely",
     "tail",
     "updates",
 ]

@@ -20,13 +20,15 @@ class EventKind(StrEnum):
     BUILD = "build"
     """An optimizer, scaler or schedule was constructed (`actor` names it)."""
     EPOCH_BEGIN = "epoch"
-    """A pass over the data begins (`attrs['loop']` tells passes over different data apart)."""
+    """A pass over the data begins. `loop` tells passes over different data apart; `known` is True
+    when the number of batches on the tape is the real one, not a stand-in for an unknown length."""
     BATCH = "batch"
     """The next micro-batch was fetched."""
     EPOCH_END = "epoch end"
     """The pass ended because the data did, not by a `break`."""
     ZERO_GRAD = "zero_grad"
     FORWARD = "forward"
+    """Model `actor` was called; `fresh` is True when its input is other data than the time before."""
     LOSS = "loss"
     """A loss was computed; `reduction`, `valid` (elements averaged over) and `value` where known."""
     BACKWARD = "backward"
@@ -36,11 +38,14 @@ class EventKind(StrEnum):
     """Gradients were set or changed by hand (`p.grad = …`, `p.grad.div_(…)`)."""
     UNSCALE = "unscale"
     CLIP = "clip"
+    WEIGHT_WRITE = "weight write"
+    """Parameters were changed by hand (`p.sub_(lr * p.grad)`), not by an optimizer."""
     STEP = "step"
     """`scaler`: the scaler it went through, if any; `skipped`: True when that scaler skipped it."""
     SCALER_UPDATE = "scaler update"
     SCHEDULE = "schedule"
-    """Schedule `actor` advanced by one tick."""
+    """Schedule `actor` advanced by one tick. `explicit`: an epoch number was passed to step().
+    `guarded`: it runs only if the scaler did not skip."""
     MODE = "mode"
     """`attrs['training']` is what train() or eval() set on model `actor`."""
     SAVE = "save"
@@ -81,6 +86,12 @@ class Event:
     """Optimizers whose gradients or weights it concerns; None when that is not known: maybe any."""
     attrs: Mapping[str, Any] = field(default_factory=dict)
     index: int = 0
+
+    @property
+    def brings_data(self) -> bool:
+        return self.kind is EventKind.BATCH or (
+            self.kind is EventKind.FORWARD and self.attrs.get("fresh") is True
+        )
 
     def concerns(self, optimizer: str) -> bool:
         return self.optimizers is None or optimizer in self.optimizers

@@ -40,7 +40,7 @@ class Update:
         return any(event.kind is EventKind.OPAQUE for event in self.events)
 
     def micro_batches(self) -> tuple[Event, ...]:
-        """The backwards of an accumulation window: one call site, a new batch before each repeat.
+        """The backwards of an accumulation window: one call site, new data before each repeat.
 
         Empty when this is not one: several losses of one batch, or a single backward.
         """
@@ -48,7 +48,7 @@ class Update:
         sites = {event.where for event in backwards}
         if len(backwards) < 2 or len(sites) != 1:
             return ()
-        batches = [event.index for event in self.of_kind(EventKind.BATCH)]
+        batches = [event.index for event in self.events if event.brings_data]
         for earlier, later in pairwise(backwards):
             if not any(earlier.index < batch < later.index for batch in batches):
                 return ()
@@ -64,6 +64,13 @@ def updates(tape: Tape, optimizer: str) -> tuple[Update, ...]:
             done.append(Update(optimizer, len(done), tuple(pending)))
             pending = []
     return tuple(done)
+
+
+def surely(event: Event, tape: Tape, optimizer: str) -> bool:
+    """True when the event concerns this optimizer beyond doubt, not only perhaps."""
+    if event.optimizers is None:
+        return tape.optimizers == (optimizer,)
+    return optimizer in event.optimizers
 
 
 def tail(tape: Tape, optimizer: str) -> tuple[Event, ...]:

@@ -1,0 +1,26 @@
+"""What the schedule rules ask of a tape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import Actor, ActorKind, EventKind, Tape
+
+
+def schedules(tape: Tape) -> Iterator[tuple[Actor, str]]:
+    """Each torch schedule with the optimizer it drives, where that is known and unambiguous."""
+    for actor in tape.actors.values():
+        if actor.kind is not ActorKind.SCHEDULE or actor.attrs.get("torch") is False:
+            continue
+        driven = [id for id in actor.of if id in tape.optimizers]
+        if not driven and len(tape.optimizers) == 1:
+            driven = list(tape.optimizers)
+        if len(driven) == 1:
+            yield actor, driven[0]
+
+
+def unknown_calls(tape: Tape, schedule: Actor, optimizer: str) -> bool:
+    """True when code that cannot be followed may have advanced the schedule or the optimizer."""
+    return any(
+        event.actor == schedule.id or event.concerns(optimizer) for event in tape.of_kind(EventKind.OPAQUE)
+    )

@@ -1,0 +1,133 @@
+"""An optimizer steps again and again and nothing clears its gradients in between.
+
+## What it finds
+A loop in which `backward()` and `step()` repeat and no `zero_grad()` of the optimizer or the
+model, and no assignment of `None` to `.grad`, comes between one step and the next backward.
+
+## Why it hurts
+`backward()` adds to `.grad`; it does not replace it. Every update then uses the sum of all
+gradients since the start of the run: old batches keep pushing, the effective learning rate grows
+with the step count, and the loss oscillates or diverges.
+
+## What to do
+Clear the gradients once per update, before the backward or right after the step:
+
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+## Not the fix
+Lowering the learning rate or clipping the norm: both only delay the moment when the sum of stale
+gradients dominates.
+
+## Known limits
+Gradients cleared in code that cannot be followed keep this rule silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import EventKind, Source, Tape, updates
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._rule import Rule
+from gradclinic.rules.order._wording import order_seen
+
+rule = Rule(
+    "GC101",
+    "missing-zero-grad",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.STATIC, Source.RUNTIME),
+    topic="gradients cleared",
+    needs=(EventKind.BACKWARD, EventKind.STEP),
+    explains=("GC601", "GC603", "GC307", "GC612", "GC506", "GC508"),
+)
+
+BAD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(20):
+    x = torch.randn(8, 4)
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(20):
+    x = torch.randn(8, 4)
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+GOOD_CLEARED_BY_HAND = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(20):
+    x = torch.randn(8, 4)
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+    for parameter in model.parameters():
+        parameter.grad = None
+"""
+
+GOOD_CLEARED_THROUGH_THE_MODEL = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(20):
+    model.zero_grad()
+    x = torch.randn(8, 4)
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+"""
+
+ENOUGH_UPDATES = 3
+
+
+@rule.check
+def never_cleared(tape: Tape) -> Iterator[Finding]:
+    for optimizer in tape.optimizers:
+        done = updates(tape, optimizer)
+        if len(done) < ENOUGH_UPDATES or any(update.opaque for update in done):
+            continue
+        if any(update.of_kind(EventKind.ZERO_GRAD) for update in done[1:]):
+            continue
+        trained = [update for update in done if update.backwards]
+        same_step = {update.step.where for update in trained}
+        if len(trained) < ENOUGH_UPDATES or len(trained) <= len(same_step):
+            continue
+        last = trained[-1]
+        yield rule.finding(
+            f"{tape.name(optimizer)}.step() runs every iteration and nothing clears the gradients in between",
+            last.step,
+            evidence={
+                "order seen": order_seen(
+                    [event for update in done[:3] for event in update.events],
+                    EventKind.BACKWARD,
+                    EventKind.STEP,
+                ),
+                "updates without a clear": len(trained),
+            },
+            fix=f"call {tape.name(optimizer)}.zero_grad() before each backward()",
+            confidence=0.95,
+            subject=optimizer,
+        )

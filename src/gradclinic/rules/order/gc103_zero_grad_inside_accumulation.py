@@ -1,0 +1,120 @@
+"""Gradients are cleared on every micro-batch of an accumulating loop.
+
+## What it finds
+A loop that steps every few micro-batches but clears the gradients before each of them.
+
+## Why it hurts
+Only the last micro-batch of each window reaches the step; the work on the others is thrown away.
+The run behaves like one with a batch K times smaller and, if the loss is divided by K, with a
+learning rate K times lower.
+
+## What to do
+Clear only after the step, inside the window's boundary:
+
+    (loss / k).backward()
+    if (i + 1) % k == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+
+## Not the fix
+Raising the learning rate to make up for the lost micro-batches: the gradient keeps the noise of
+one of them.
+
+## Known limits
+Only windows whose backwards come from one line, one new batch each, are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import EventKind, Source, Tape, Update, updates
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._rule import Rule
+from gradclinic.rules.order._wording import order_seen
+
+rule = Rule(
+    "GC103",
+    "zero-grad-inside-accumulation",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.STATIC, Source.RUNTIME),
+    topic="accumulation",
+    needs=(EventKind.BACKWARD, EventKind.STEP, EventKind.ZERO_GRAD),
+    explains=("GC612", "GC306"),
+    subsumes=("GC106", "GC108"),
+)
+
+BAD = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.randn(64, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+accumulate = 4
+for epoch in range(2):
+    for i, (inputs, targets) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(inputs), targets) / accumulate
+        loss.backward()
+        if (i + 1) % accumulate == 0:
+            optimizer.step()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.randn(64, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+accumulate = 4
+for epoch in range(2):
+    for i, (inputs, targets) in enumerate(loader):
+        loss = nn.functional.mse_loss(model(inputs), targets) / accumulate
+        loss.backward()
+        if (i + 1) % accumulate == 0 or i + 1 == len(loader):
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+@rule.check
+def cleared_within_window(tape: Tape) -> Iterator[Finding]:
+    for optimizer in tape.optimizers:
+        windows = [update for update in updates(tape, optimizer) if not update.opaque]
+        cleared = [window for window in windows if _cleared_between(window)]
+        if len(cleared) < 2:
+            continue
+        first = cleared[1]
+        lost = len(first.micro_batches()) - 1
+        yield rule.finding(
+            f"gradients are cleared on every micro-batch, so {tape.name(optimizer)}.step() sees only the last one",
+            first.of_kind(EventKind.ZERO_GRAD)[-1],
+            evidence={
+                "order seen": order_seen(
+                    first.events, EventKind.ZERO_GRAD, EventKind.BACKWARD, EventKind.STEP
+                ),
+                "micro-batches lost per update": lost
+                if tape.source is Source.RUNTIME
+                else "all but the last",
+            },
+            fix="move zero_grad() into the window's boundary, after step()",
+            confidence=0.95,
+            subject=optimizer,
+        )
+
+
+def _cleared_between(window: Update) -> bool:
+    """Every backward but the first follows a clear made after the one before it."""
+    backwards = window.micro_batches()
+    clears = [event.index for event in window.of_kind(EventKind.ZERO_GRAD)]
+    return bool(backwards) and all(
+        any(earlier.index < clear < later.index for clear in clears)
+        for earlier, later in zip(backwards, backwards[1:], strict=False)
+    )

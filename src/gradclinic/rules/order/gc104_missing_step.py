@@ -1,0 +1,122 @@
+"""Backward runs, an optimizer over those parameters exists, and it never steps.
+
+## What it finds
+A loop that computes gradients for an optimizer's parameters while that optimizer's `step()` is
+never called.
+
+## Why it hurts
+Nothing moves. The loss changes only because the batches do, and the run looks slow rather than
+broken.
+
+## What to do
+Step after each backward, or at the end of each accumulation window:
+
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+## Not the fix
+Raising the learning rate: it is never used.
+
+## Known limits
+Weights updated by hand, or by code that cannot be followed, keep this rule silent. So does a run
+that was stopped early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import Event, EventKind, Source, Tape
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._rule import Rule
+from gradclinic.rules.order._wording import order_seen
+
+rule = Rule(
+    "GC104",
+    "missing-step",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.STATIC, Source.RUNTIME),
+    topic="step after backward",
+    needs=(EventKind.BACKWARD,),
+    explains=("GC612", "GC306"),
+    subsumes=("GC114",),
+)
+
+BAD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(20):
+    x = torch.randn(8, 4)
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    optimizer.zero_grad()
+    loss.backward()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(20):
+    x = torch.randn(8, 4)
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+GOOD_UPDATED_BY_HAND = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(20):
+    x = torch.randn(8, 4)
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    optimizer.zero_grad()
+    loss.backward()
+    with torch.no_grad():
+        for p in model.parameters():
+            p.sub_(optimizer.param_groups[0]["lr"] * p.grad)
+"""
+
+ENOUGH_BACKWARDS = 3
+
+
+@rule.check
+def never_stepped(tape: Tape) -> Iterator[Finding]:
+    if not tape.complete:
+        return
+    for optimizer in tape.optimizers:
+        timeline = tape.timeline(optimizer)
+        if tape.count(EventKind.STEP, optimizer) or any(_may_update(event) for event in timeline):
+            continue
+        backwards = [
+            e for e in timeline if e.kind is EventKind.BACKWARD and e.optimizers and optimizer in e.optimizers
+        ]
+        if len(backwards) < ENOUGH_BACKWARDS or len(backwards) == len({e.where for e in backwards}):
+            continue
+        yield rule.finding(
+            f"backward() fills the gradients of {tape.name(optimizer)}, and {tape.name(optimizer)}.step() is never called",
+            backwards[0],
+            evidence={
+                "order seen": order_seen(
+                    timeline, EventKind.ZERO_GRAD, EventKind.BACKWARD, EventKind.CLIP, EventKind.STEP
+                ),
+                "optimizer built at": tape.actors[optimizer].built or "unknown",
+            },
+            fix=f"call {tape.name(optimizer)}.step() after backward()",
+            confidence=0.95,
+            subject=optimizer,
+        )
+
+
+def _may_update(event: Event) -> bool:
+    return event.kind in (EventKind.OPAQUE, EventKind.WEIGHT_WRITE, EventKind.STEP)

@@ -1,0 +1,130 @@
+"""The schedule advances before the optimizer has stepped.
+
+## What it finds
+`scheduler.step()` ahead of `optimizer.step()` in the iteration or the epoch, so that the first
+tick comes before the first update.
+
+## Why it hurts
+The first value of the schedule is never used and every later one comes a tick early. With a
+warm-up the first update already has a raised rate; with a decay per epoch the last epoch runs a
+notch too low.
+
+## What to do
+Step the optimizer first:
+
+    optimizer.step()
+    scheduler.step()
+
+and a schedule counted in epochs at the end of the epoch.
+
+## Not the fix
+Silencing torch's warning, or calling `optimizer.step()` once before training begins.
+
+## Known limits
+Schedules that set the rate from a number passed to `step(epoch)`, and schedules that are not
+torch's, may be called first on purpose and are not judged. Neither are ticks made up for when a
+run is resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import EventKind, Source, Tape, cadence
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._rule import Rule
+from gradclinic.rules.order._schedules import schedules
+from gradclinic.rules.order._wording import order_seen
+
+rule = Rule(
+    "GC112",
+    "scheduler-before-optimizer",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.STATIC, Source.RUNTIME),
+    topic="schedule order",
+    needs=(EventKind.SCHEDULE, EventKind.STEP),
+)
+
+BAD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=5)
+for step in range(20):
+    x = torch.randn(8, 4)
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    optimizer.zero_grad()
+    loss.backward()
+    scheduler.step()
+    optimizer.step()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=5)
+for step in range(20):
+    x = torch.randn(8, 4)
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    scheduler.step()
+"""
+
+GOOD_FAST_FORWARD_ON_RESUME = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=5)
+for done in range(3):
+    scheduler.step()
+for step in range(20):
+    x = torch.randn(8, 4)
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    scheduler.step()
+"""
+
+
+@rule.check
+def advanced_too_early(tape: Tape) -> Iterator[Finding]:
+    for schedule, optimizer in schedules(tape):
+        steps = [e.index for e in tape.of_actor(optimizer, EventKind.STEP)]
+        ticks = tuple(tape.of_actor(schedule.id, EventKind.SCHEDULE))
+        unknown = [e.index for e in tape.of_kind(EventKind.OPAQUE) if e.concerns(optimizer)]
+        for _, at_site in cadence(ticks):
+            first, *later = at_site
+            if not later or not steps or first.index > steps[0] or first.attrs.get("explicit"):
+                continue
+            if any(index < first.index for index in unknown):
+                continue
+            interleaved = any(first.index < step < later[0].index for step in steps)
+            if not interleaved:
+                continue
+            yield rule.finding(
+                f"{schedule.name}.step() comes before {tape.name(optimizer)}.step(): "
+                "the first learning rate of the schedule is skipped",
+                first,
+                evidence={
+                    "order seen": order_seen(
+                        tape.events[: later[0].index + 1],
+                        EventKind.BACKWARD,
+                        EventKind.SCHEDULE,
+                        EventKind.STEP,
+                    )
+                },
+                fix=f"move {schedule.name}.step() below {tape.name(optimizer)}.step()",
+                confidence=0.95,
+                subject=schedule.id,
+            )

@@ -1,0 +1,159 @@
+"""The schedule is advanced at another pace than its length was computed in.
+
+## What it finds
+A schedule sized in optimizer updates that is stepped once per epoch or per micro-batch, or one
+sized in epochs that is stepped on every batch.
+
+## Why it hurts
+Stepped too rarely, the rate stays near its first value: a warm-up never ends, a decay never
+comes. Stepped too often, it is at its floor after a fraction of the run, or climbs back up.
+
+## What to do
+Step the schedule once per unit it was sized in: after each `optimizer.step()` for `total_steps`,
+`T_max` or `num_training_steps` counted in updates, at the end of each epoch for epochs. Under
+accumulation an update is a window, not a batch.
+
+## Not the fix
+Tuning the base rate: the shape of the schedule stays wrong.
+
+## Known limits
+From source, the unit is read off how the length was written; from a run, off the counts at its
+end. Where neither is clear, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import Actor, EventKind, Source, Tape
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._rule import Rule
+from gradclinic.rules.order._schedules import schedules, unknown_calls
+
+rule = Rule(
+    "GC113",
+    "scheduler-cadence",
+    Severity.WARNING,
+    since="0.1.0",
+    sources=(Source.STATIC, Source.RUNTIME),
+    topic="schedule cadence",
+    needs=(EventKind.SCHEDULE, EventKind.STEP),
+    explains=("GC306", "GC612"),
+)
+
+BAD = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.randn(64, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+epochs = 3
+scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs * len(loader))
+for epoch in range(epochs):
+    for inputs, targets in loader:
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    scheduler.step()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.randn(64, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+epochs = 3
+scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs * len(loader))
+for epoch in range(epochs):
+    for inputs, targets in loader:
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+"""
+
+GOOD_PER_EPOCH = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.randn(64, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+epochs = 3
+scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)
+for epoch in range(epochs):
+    for inputs, targets in loader:
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    scheduler.step()
+"""
+
+FAR_APART = 2.0
+"""Planned and actual ticks must differ by this factor: a unit, not a rounding, is wrong."""
+UNITS = {"epoch": "epochs", "batch": "batches", "update": "optimizer updates"}
+
+
+@rule.check
+def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
+    for schedule, optimizer in schedules(tape):
+        counts = {
+            "epoch": tape.count(EventKind.EPOCH_BEGIN),
+            "batch": tape.count(EventKind.BATCH),
+            "update": tape.count(EventKind.STEP, optimizer),
+        }
+        ticks = tape.count(EventKind.SCHEDULE, schedule.id)
+        planned = _planned_unit(tape, schedule, counts, ticks)
+        if planned is None or not ticks or unknown_calls(tape, schedule, optimizer):
+            continue
+        pace = _unit_of(ticks, counts, but=planned)
+        if pace is None or max(counts[planned], ticks) < FAR_APART * min(counts[planned], ticks):
+            continue
+        length = schedule.attrs.get("planned")
+        sized = f"{length} {UNITS[planned]}" if length is not None else UNITS[planned]
+        evidence: dict[str, object] = {"planned in": sized, "advanced": f"once per {pace}"}
+        if tape.source is Source.RUNTIME:
+            evidence["ticks"] = f"{ticks} of {length} planned"
+        yield rule.finding(
+            f"{schedule.name} was sized in {UNITS[planned]} and is advanced once per {pace}",
+            next(tape.of_actor(schedule.id, EventKind.SCHEDULE)),
+            evidence=evidence,
+            fix=f"call {schedule.name}.step() once per {planned}, or size the schedule in {UNITS[pace]}",
+            confidence=0.85,
+            subject=schedule.id,
+        )
+
+
+def _planned_unit(tape: Tape, schedule: Actor, counts: dict[str, int], ticks: int) -> str | None:
+    written = schedule.attrs.get("planned_unit")
+    if isinstance(written, str) and written in counts and counts[written]:
+        return written
+    planned = schedule.attrs.get("planned")
+    if tape.source is not Source.RUNTIME or not tape.complete or not isinstance(planned, int):
+        return None
+    return None if _close(planned, ticks) else _unit_of(planned, counts, but="")
+
+
+def _unit_of(number: int, counts: dict[str, int], *, but: str) -> str | None:
+    """The unit of which the run had this many; a count shared by `but` proves nothing."""
+    if but and _close(number, counts[but]):
+        return None
+    return next(
+        (unit for unit, count in counts.items() if count > 1 and unit != but and _close(number, count)), None
+    )
+
+
+def _close(a: int, b: int) -> bool:
+    return abs(a - b) <= max(1, 0.02 * max(a, b)) and min(a, b) * FAR_APART > max(a, b)

@@ -1,0 +1,18 @@
+"""Whether gradients carry a loss scale at some moment."""
+
+from __future__ import annotations
+
+from gradclinic.facts import Event, EventKind, Update
+
+
+def carried_scaler(update: Update, moment: Event) -> str | None:
+    """The scaler whose scale is in the gradients at `moment`, None if there is none or it is unclear."""
+    scaler: str | None = None
+    for event in update.events:
+        if event.index >= moment.index:
+            break
+        if event.kind is EventKind.BACKWARD:
+            scaler = event.attrs.get("scaler")
+        elif event.kind in (EventKind.UNSCALE, EventKind.ZERO_GRAD, EventKind.GRAD_WRITE, EventKind.OPAQUE):
+            scaler = None
+    return scaler

@@ -1,0 +1,111 @@
+"""Gradients are clipped while they still carry the loss scale.
+
+## What it finds
+`clip_grad_norm_` or `clip_grad_value_` after `scaler.scale(loss).backward()` with no
+`scaler.unscale_(optimizer)` in between.
+
+## Why it hurts
+The gradients are larger by the loss scale, often 65536. The limit is hit at every step and, once
+the scaler divides the scale out, what is left is `max_norm / scale`: updates thousands of times
+too small, shrinking further each time the scale grows.
+
+## What to do
+Take the scale out first:
+
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+
+## Not the fix
+Raising `max_norm` by the scale: the scale changes during the run. Raising the learning rate.
+
+## Known limits
+A scaler built with `enabled=False` is left alone. One whose `enabled` depends on a flag is judged
+as enabled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import EventKind, Source, Tape, surely, updates
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._rule import Rule
+from gradclinic.rules.order._wording import order_seen
+from gradclinic.rules.precision._scale import carried_scaler
+
+rule = Rule(
+    "GC501",
+    "clip-without-unscale",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.STATIC, Source.RUNTIME),
+    topic="loss scaling",
+    needs=(EventKind.CLIP, EventKind.SCALER_UPDATE),
+    explains=("GC604", "GC306", "GC612"),
+)
+
+BAD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+for step in range(20):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    scaler.scale(loss).backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+for step in range(20):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@rule.check
+def scaled_gradients_clipped(tape: Tape) -> Iterator[Finding]:
+    for optimizer in tape.optimizers:
+        reported: set[object] = set()
+        for update in updates(tape, optimizer):
+            for clip in update.of_kind(EventKind.CLIP):
+                scaler = carried_scaler(update, clip)
+                if scaler is None or clip.where in reported or not surely(clip, tape, optimizer):
+                    continue
+                reported.add(clip.where)
+                yield rule.finding(
+                    f"gradients are clipped while they carry the scale of {tape.name(scaler)}",
+                    clip,
+                    evidence={
+                        "order seen": order_seen(
+                            update.events,
+                            EventKind.BACKWARD,
+                            EventKind.UNSCALE,
+                            EventKind.CLIP,
+                            EventKind.STEP,
+                        )
+                    },
+                    fix=f"call {tape.name(scaler)}.unscale_({tape.name(optimizer)}) before the clip",
+                    confidence=0.96,
+                    subject=optimizer,
+                )

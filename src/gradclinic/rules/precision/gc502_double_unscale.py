@@ -1,0 +1,121 @@
+"""Gradients are unscaled twice before one update.
+
+## What it finds
+`scaler.unscale_(optimizer)` a second time with no `scaler.update()` in between, most often on
+every micro-batch of an accumulation window.
+
+## Why it hurts
+torch raises a RuntimeError; where the second call is avoided by a fresh scaler or a second
+optimizer object, the gradients are divided by the scale twice and vanish.
+
+## What to do
+Unscale once per update, at the window's boundary, right before the clip:
+
+    if (i + 1) % accumulate == 0:
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+
+## Not the fix
+Catching the RuntimeError, or calling `scaler.update()` on every micro-batch: the scale then
+changes within the window.
+
+## Known limits
+Unscaling done inside code that cannot be followed is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import Event, EventKind, Source, Tape
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._rule import Rule
+from gradclinic.rules.order._wording import order_seen
+
+rule = Rule(
+    "GC502",
+    "double-unscale",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.STATIC, Source.RUNTIME),
+    topic="loss scaling",
+    needs=(EventKind.UNSCALE,),
+)
+
+BAD = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.randn(64, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+accumulate = 4
+for epoch in range(2):
+    for i, (inputs, targets) in enumerate(loader):
+        loss = nn.functional.mse_loss(model(inputs), targets) / accumulate
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        if (i + 1) % accumulate == 0 or i + 1 == len(loader):
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.randn(64, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+accumulate = 4
+for epoch in range(2):
+    for i, (inputs, targets) in enumerate(loader):
+        loss = nn.functional.mse_loss(model(inputs), targets) / accumulate
+        scaler.scale(loss).backward()
+        if (i + 1) % accumulate == 0 or i + 1 == len(loader):
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+"""
+
+
+@rule.check
+def unscaled_again(tape: Tape) -> Iterator[Finding]:
+    for optimizer in tape.optimizers:
+        first: Event | None = None
+        for event in tape.events:
+            if event.kind is EventKind.UNSCALE and event.optimizers and optimizer in event.optimizers:
+                if first is None or first.actor != event.actor:
+                    first = event
+                    continue
+                yield rule.finding(
+                    f"{tape.name(event.actor)}.unscale_({tape.name(optimizer)}) runs twice before one update",
+                    event,
+                    evidence={
+                        "order seen": order_seen(
+                            tape.events[first.index : event.index + 1],
+                            EventKind.BACKWARD,
+                            EventKind.UNSCALE,
+                            EventKind.STEP,
+                            EventKind.SCALER_UPDATE,
+                        )
+                    },
+                    fix="unscale once per update, right before the clip and the step",
+                    confidence=0.96,
+                    subject=optimizer,
+                )
+                break
+            closes = event.kind in (EventKind.SCALER_UPDATE, EventKind.OPAQUE, EventKind.STEP)
+            if closes and (event.concerns(optimizer) or event.kind is EventKind.SCALER_UPDATE):
+                first = None

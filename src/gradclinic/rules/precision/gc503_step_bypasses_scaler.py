@@ -1,0 +1,97 @@
+"""`optimizer.step()` is called on gradients that still carry the loss scale.
+
+## What it finds
+`scaler.scale(loss).backward()` followed by `optimizer.step()` instead of
+`scaler.step(optimizer)`, without an `unscale_` in between.
+
+## Why it hurts
+The update is larger by the loss scale, often 65536, or, under Adam, tuned to a scale that jumps
+whenever the scaler adapts it; and a step with overflowed gradients is taken instead of skipped.
+
+## What to do
+
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+
+## Not the fix
+Dividing the learning rate by the scale: the scale changes during the run.
+
+## Known limits
+A step taken right after `unscale_` is accepted, although it gives up the check for overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import EventKind, Source, Tape, updates
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._rule import Rule
+from gradclinic.rules.order._wording import order_seen
+from gradclinic.rules.precision._scale import carried_scaler
+
+rule = Rule(
+    "GC503",
+    "step-bypasses-scaler",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.STATIC, Source.RUNTIME),
+    topic="loss scaling",
+    needs=(EventKind.STEP, EventKind.BACKWARD),
+    explains=("GC601", "GC307", "GC506", "GC507", "GC508", "GC612"),
+    subsumes=("GC504",),
+)
+
+BAD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+for step in range(20):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    scaler.scale(loss).backward()
+    optimizer.step()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+for step in range(20):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@rule.check
+def stepped_with_scale(tape: Tape) -> Iterator[Finding]:
+    for optimizer in tape.optimizers:
+        for update in updates(tape, optimizer):
+            scaler = None if update.step.attrs.get("scaler") else carried_scaler(update, update.step)
+            if scaler is None:
+                continue
+            yield rule.finding(
+                f"{tape.name(optimizer)}.step() uses gradients that carry the scale of {tape.name(scaler)}",
+                update.step,
+                evidence={
+                    "order seen": order_seen(
+                        update.events, EventKind.BACKWARD, EventKind.UNSCALE, EventKind.STEP
+                    )
+                },
+                fix=f"call {tape.name(scaler)}.step({tape.name(optimizer)}), then {tape.name(scaler)}.update()",
+                confidence=0.96,
+                subject=optimizer,
+            )
+            break

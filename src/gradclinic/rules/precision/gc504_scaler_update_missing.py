@@ -1,0 +1,141 @@
+"""The loss scale is never adapted.
+
+## What it finds
+Steps through a `GradScaler` with no `scaler.update()`, or a scaler built anew for every step.
+
+## Why it hurts
+The scale stays at its first value. If that overflows, every step is skipped and nothing is ever
+learned; if it is too small, gradients vanish in float16. Without `update()` the scaler also keeps
+its per-step state, so that a later `unscale_` raises.
+
+## What to do
+Build one scaler before the loop and end each update with:
+
+    scaler.step(optimizer)
+    scaler.update()
+
+## Not the fix
+Choosing another `init_scale`: the right scale changes as the gradients do.
+
+## Known limits
+A scaler handed to code that cannot be followed is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import ActorKind, Event, EventKind, Source, Tape, cadence
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._rule import Rule
+from gradclinic.rules.order._wording import order_seen
+
+rule = Rule(
+    "GC504",
+    "scaler-update-missing",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.STATIC, Source.RUNTIME),
+    topic="loss scaling",
+    needs=(EventKind.STEP, EventKind.BACKWARD),
+    explains=("GC505", "GC612"),
+)
+
+BAD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+for step in range(20):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+"""
+
+BAD_REBUILT = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(20):
+    scaler = torch.amp.GradScaler("cpu")
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+for step in range(20):
+    x = torch.randn(8, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+ENOUGH_STEPS = 3
+
+
+@rule.check
+def scale_never_adapted(tape: Tape) -> Iterator[Finding]:
+    rebuilt = list(_rebuilt_each_step(tape))
+    yield from rebuilt
+    scalers = [a for a in tape.actors.values() if a.kind is ActorKind.SCALER]
+    for scaler in [] if rebuilt else scalers:
+        steps = [e for e in tape.of_kind(EventKind.STEP) if e.attrs.get("scaler") == scaler.id]
+        unknown = any(e.actor == scaler.id or e.optimizers is None for e in tape.of_kind(EventKind.OPAQUE))
+        if len(steps) < ENOUGH_STEPS or unknown or tape.count(EventKind.SCALER_UPDATE, scaler.id):
+            continue
+        if len({e.where for e in steps}) == len(steps):
+            continue
+        yield rule.finding(
+            f"{scaler.name}.update() is never called, so the loss scale stays at its first value",
+            steps[0],
+            evidence={
+                "order seen": order_seen(
+                    tape.events, EventKind.BACKWARD, EventKind.STEP, EventKind.SCALER_UPDATE
+                )
+            },
+            fix=f"call {scaler.name}.update() after {scaler.name}.step({tape.name(steps[0].actor)})",
+            confidence=0.95,
+            subject=next(iter(steps[0].optimizers or ()), scaler.id),
+        )
+
+
+def _rebuilt_each_step(tape: Tape) -> Iterator[Finding]:
+    steps = [e.index for e in tape.of_kind(EventKind.STEP) if e.attrs.get("scaler")]
+    for _, builds in cadence(tuple(e for e in tape.of_kind(EventKind.BUILD) if _is_scaler(tape, e))):
+        pairs = list(zip(builds, builds[1:], strict=False))
+        each_step = all(sum(a.index < s < b.index for s in steps) == 1 for a, b in pairs)
+        if len(pairs) + 1 < ENOUGH_STEPS or not each_step:
+            continue
+        yield rule.finding(
+            f"{tape.name(builds[0].actor)} is built anew for every step, so what it learns about the scale is lost",
+            builds[0],
+            evidence={
+                "built": f"{len(builds)} times" if tape.source is Source.RUNTIME else "in every iteration"
+            },
+            fix="build the scaler once, before the loop",
+            confidence=0.95,
+            subject=builds[0].actor or "",
+        )
+
+
+def _is_scaler(tape: Tape, event: Event) -> bool:
+    actor = tape.actors.get(event.actor or "")
+    return actor is not None and actor.kind is ActorKind.SCALER
