@@ -98,7 +98,9 @@ class Case:
             return AdamW(trainable, lr=1e-3)
         made: object = self.optimizer(trainable)
         if not isinstance(made, Optimizer):
-            raise UsageError(f"optimizer(params) of the case returned {_named(made)}, expected a torch optimizer")
+            raise UsageError(
+                f"optimizer(params) of the case returned {_named(made)}, expected a torch optimizer"
+            )
         return made
 
     def batches(self) -> Iterator[Any]:
@@ -161,13 +163,17 @@ def _check_parameters(model: Module) -> None:
     if not parameters:
         raise UsageError(f"{kind} has no parameters, so there is nothing to train")
     if not any(p.requires_grad for _, p in parameters):
-        raise UsageError(f"all {len(parameters)} parameters of {kind} have requires_grad=False: nothing trains")
+        raise UsageError(
+            f"all {len(parameters)} parameters of {kind} have requires_grad=False: nothing trains"
+        )
     places: dict[str, str] = {}
     for name, parameter in parameters:
         places.setdefault(str(parameter.device), name)
     if len(places) > 1:
         where = ", ".join(f"{name} on {device}" for device, name in places.items())
-        raise UsageError(f"the parameters of {kind} live on {len(places)} devices ({where}); move them to one")
+        raise UsageError(
+            f"the parameters of {kind} live on {len(places)} devices ({where}); move them to one"
+        )
 
 
 def _scalar(name: str, value: Any) -> Tensor:
@@ -177,7 +183,9 @@ def _scalar(name: str, value: Any) -> Tensor:
         raise UsageError(f"the loss term {name!r} is {_named(value)}, expected a scalar tensor")
     if value.numel() != 1:
         shape = tuple(value.shape)
-        raise UsageError(f"the loss term {name!r} has shape {shape}, expected a scalar; reduce it, e.g. .mean()")
+        raise UsageError(
+            f"the loss term {name!r} has shape {shape}, expected a scalar; reduce it, e.g. .mean()"
+        )
     return value.reshape(())
 
 

@@ -32,7 +32,9 @@ def _find(target: str) -> Callable[[], Any]:
     if function is None:
         raise UsageError(f"{place} has no function {name!r}{_offer(module)}")
     if not callable(function):
-        raise UsageError(f"{name} in {place} is a {type(function).__name__}, expected a function that returns a Case")
+        raise UsageError(
+            f"{name} in {place} is a {type(function).__name__}, expected a function that returns a Case"
+        )
     return function  # type: ignore[no-any-return]
 
 
@@ -94,6 +96,8 @@ def _offer(module: ModuleType) -> str:
     own = [
         name
         for name, value in vars(module).items()
-        if callable(value) and not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        if callable(value)
+        and not name.startswith("_")
+        and getattr(value, "__module__", "") == module.__name__
     ]
     return f"; it has {', '.join(own[:5])}" if own else ""

@@ -27,6 +27,7 @@ Only windows whose backwards come from one line, one new batch each, are judged.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from gradclinic.facts import EventKind, Source, Tape, Update, updates
 from gradclinic.findings import Finding, Severity
@@ -116,5 +117,5 @@ def _cleared_between(window: Update) -> bool:
     clears = [event.index for event in window.of_kind(EventKind.ZERO_GRAD)]
     return bool(backwards) and all(
         any(earlier.index < clear < later.index for clear in clears)
-        for earlier, later in zip(backwards, backwards[1:], strict=False)
+        for earlier, later in pairwise(backwards)
     )

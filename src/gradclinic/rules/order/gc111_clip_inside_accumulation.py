@@ -22,6 +22,7 @@ Only windows whose backwards come from one line, one new batch each, are judged.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from gradclinic.facts import Event, EventKind, Source, Tape, Update, updates
 from gradclinic.findings import Finding, Severity
@@ -103,6 +104,6 @@ def _clips_between(window: Update) -> list[Event]:
     backwards = window.micro_batches()
     between = [
         [c for c in window.of_kind(EventKind.CLIP) if earlier.index < c.index < later.index]
-        for earlier, later in zip(backwards, backwards[1:], strict=False)
+        for earlier, later in pairwise(backwards)
     ]
     return between[0] if between and all(between) else []

@@ -24,6 +24,7 @@ A scaler handed to code that cannot be followed is not judged.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from gradclinic.facts import ActorKind, Event, EventKind, Source, Tape, cadence
 from gradclinic.findings import Finding, Severity
@@ -120,7 +121,7 @@ def scale_never_adapted(tape: Tape) -> Iterator[Finding]:
 def _rebuilt_each_step(tape: Tape) -> Iterator[Finding]:
     steps = [e.index for e in tape.of_kind(EventKind.STEP) if e.attrs.get("scaler")]
     for _, builds in cadence(tuple(e for e in tape.of_kind(EventKind.BUILD) if _is_scaler(tape, e))):
-        pairs = list(zip(builds, builds[1:], strict=False))
+        pairs = list(pairwise(builds))
         each_step = all(sum(a.index < s < b.index for s in steps) == 1 for a, b in pairs)
         if len(pairs) + 1 < ENOUGH_STEPS or not each_step:
             continue
