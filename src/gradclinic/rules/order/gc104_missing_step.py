@@ -103,8 +103,9 @@ def never_stepped(tape: Tape) -> Iterator[Finding]:
         ]
         if len(backwards) < ENOUGH_BACKWARDS or len(backwards) == len({e.where for e in backwards}):
             continue
+        name = tape.name(optimizer)
         yield rule.finding(
-            f"backward() fills the gradients of {tape.name(optimizer)}, and {tape.name(optimizer)}.step() is never called",
+            f"backward() fills the gradients of {name}, and {name}.step() is never called",
             backwards[0],
             evidence={
                 "order seen": order_seen(
@@ -112,7 +113,7 @@ def never_stepped(tape: Tape) -> Iterator[Finding]:
                 ),
                 "optimizer built at": tape.actors[optimizer].built or "unknown",
             },
-            fix=f"call {tape.name(optimizer)}.step() after backward()",
+            fix=f"call {name}.step() after backward()",
             confidence=0.95,
             subject=optimizer,
         )

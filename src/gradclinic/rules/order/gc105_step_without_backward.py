@@ -153,7 +153,7 @@ def stepped_on_nothing(tape: Tape) -> Iterator[Finding]:
         name = tape.name(optimizer)
         stale = any(update.gradients for update in done)
         yield rule.finding(
-            f"{name}.step() comes before the backward() of its iteration, when the gradients have been cleared"
+            f"{name}.step() comes before the backward() of its iteration and finds cleared gradients"
             if stale
             else f"{name}.step() is called and no backward() ever fills its gradients",
             shown.step,

@@ -134,7 +134,7 @@ def summed_not_averaged(tape: Tape) -> Iterator[Finding]:
         invariant = tape.actors[optimizer].type.rpartition(".")[2].lower() in SCALE_INVARIANT
         length = len(window.micro_batches()) if tape.source is Source.RUNTIME else "K"
         yield rule.finding(
-            f"{length} backwards make one {tape.name(optimizer)}.step() and the loss is not divided by {length}",
+            f"{length} backwards make one {tape.name(optimizer)}.step(), and no loss is divided by {length}",
             window.backwards[0],
             evidence={
                 "order seen": order_seen(window.events, EventKind.BACKWARD, EventKind.STEP),

@@ -153,5 +153,5 @@ def _bias(losses: tuple[Event, ...]) -> dict[str, str]:
     as_is = sum(known) / len(known)
     true = sum(n * value for n, value in zip(counts, known, strict=True)) / sum(counts)
     return {
-        "loss of that window": f"{as_is:.4g} as averaged, {true:.4g} over its elements ({as_is / true - 1:+.1%})"
+        "loss of that window": f"{as_is:.4g} averaged, {true:.4g} over its elements ({as_is / true - 1:+.1%})"
     }

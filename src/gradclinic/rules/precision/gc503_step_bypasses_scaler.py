@@ -90,7 +90,7 @@ def stepped_with_scale(tape: Tape) -> Iterator[Finding]:
                         update.events, EventKind.BACKWARD, EventKind.UNSCALE, EventKind.STEP
                     )
                 },
-                fix=f"call {tape.name(scaler)}.step({tape.name(optimizer)}), then {tape.name(scaler)}.update()",
+                fix=f"call {tape.name(scaler)}.step({tape.name(optimizer)}), then its update()",
                 confidence=0.96,
                 subject=optimizer,
             )

@@ -126,7 +126,7 @@ def _rebuilt_each_step(tape: Tape) -> Iterator[Finding]:
         if len(pairs) + 1 < ENOUGH_STEPS or not each_step:
             continue
         yield rule.finding(
-            f"{tape.name(builds[0].actor)} is built anew for every step, so what it learns about the scale is lost",
+            f"{tape.name(builds[0].actor)} is built anew for every step and forgets what it learned of the scale",
             builds[0],
             evidence={
                 "built": f"{len(builds)} times" if tape.source is Source.RUNTIME else "in every iteration"
