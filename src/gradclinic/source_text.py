@@ -42,7 +42,8 @@ def decode(data: bytes) -> SourceText:
             f"not {error.encoding.upper()} text (byte 0x{data[error.start]:02x} on line {line})"
         ) from error
     except SyntaxError as error:
-        raise UnreadableSource(f"unknown encoding: {error.msg}") from error
+        named = "unknown encoding" in str(error.msg)
+        raise UnreadableSource(str(error.msg) if named else "not UTF-8 text, and no encoding declared") from error
     if "\0" in text:
         raise UnreadableSource("not Python source (it contains null bytes)")
     return SourceText(text, encoding)

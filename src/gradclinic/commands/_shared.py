@@ -12,7 +12,7 @@ from gradclinic.config import Config, fail_on, nearest
 from gradclinic.errors import UsageError
 from gradclinic.findings import Diagnosis
 from gradclinic.reporters import Page, names, report
-from gradclinic.rules import all_rules
+from gradclinic.rules import all_rules, page
 
 
 def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +71,4 @@ def exit_code(diagnosis: Diagnosis, config: Config) -> int:
 
 
 def _pages() -> dict[str, Page]:
-    return {
-        rule.code: Page(rule.code, rule.name, rule.severity, rule.summary, rule.doc) for rule in all_rules()
-    }
+    return {rule.code: Page(rule.severity, rule.summary, page(rule)) for rule in all_rules()}

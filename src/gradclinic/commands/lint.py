@@ -4,16 +4,22 @@ Reads Python files, directories of them, or standard input (`-`), and never impo
 A comment `# gradclinic: ignore[GC109]` on a line silences that rule there; lasting choices go
 into [tool.gradclinic] of pyproject.toml.
 
-Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or a file that cannot be read.
+Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage or a file that cannot
+be read.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
+from collections.abc import Iterator
 
 from gradclinic.commands._shared import add_shared_arguments, config_for, emit, exit_code
-from gradclinic.linting import lint
+from gradclinic.config import Config
+from gradclinic.errors import UsageError
+from gradclinic.findings import Diagnosis
+from gradclinic.linting import STDIN, FixedFile, fix_files, fixable, lint
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,13 +27,87 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="*", default=["."], metavar="PATH", help="files and directories (default: .)"
     )
     add_shared_arguments(parser)
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: one per core)")
+    parser.add_argument(
+        "--fix", action="store_true", help="apply the fixes that cannot change a correct program"
+    )
+    parser.add_argument("--unsafe-fixes", action="store_true", help="apply the other fixes too")
+    parser.add_argument(
+        "--diff", action="store_true", help="show what the fixes would change, change nothing"
+    )
+    parser.add_argument(
+        "--statistics", action="store_true", help="how often each rule fired, instead of where"
+    )
+    parser.add_argument(
+        "--jobs", type=_jobs, default=0, metavar="N", help="processes (default: one per core)"
+    )
+
+
+def _jobs(word: str) -> int:
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word} is not a number of processes, 1 or more")
+    return int(word)
 
 
 def run(args: argparse.Namespace) -> int:
+    _check_usage(args)
     config = config_for(args, args.paths)
     diagnosis = lint(args.paths, config, jobs=args.jobs)
     if diagnosis.summary.files == 0 and not diagnosis.problems:
-        print(f"gradclinic: no Python files in {', '.join(args.paths)}; nothing was checked", file=sys.stderr)
-    emit(diagnosis, args)
+        _say(f"no Python files in {', '.join(args.paths)}; nothing was checked")
+    if args.diff:
+        _show_diff(diagnosis, config, args)
+    else:
+        if args.fix or args.unsafe_fixes:
+            diagnosis = _fix(diagnosis, config, args)
+        if args.statistics:
+            print("\n".join(_statistics(diagnosis)))
+        else:
+            emit(diagnosis, args)
     return exit_code(diagnosis, config) or (2 if diagnosis.problems else 0)
+
+
+def _check_usage(args: argparse.Namespace) -> None:
+    if args.statistics and args.format != "text":
+        raise UsageError(
+            f"--statistics is text; --format {args.format} already holds every finding, leave one out"
+        )
+    if (args.fix or args.unsafe_fixes) and not args.diff and STDIN in args.paths:
+        raise UsageError("standard input cannot be fixed in place; add --diff to see the change")
+
+
+def _fix(diagnosis: Diagnosis, config: Config, args: argparse.Namespace) -> Diagnosis:
+    fixed = fix_files(diagnosis, config, unsafe=args.unsafe_fixes)
+    for file in fixed:
+        file.write()
+    _tell("fixed", fixed, diagnosis, args)
+    return lint(args.paths, config, jobs=args.jobs) if fixed else diagnosis
+
+
+def _show_diff(diagnosis: Diagnosis, config: Config, args: argparse.Namespace) -> None:
+    fixed = fix_files(diagnosis, config, unsafe=args.unsafe_fixes)
+    for file in fixed:
+        sys.stdout.writelines(file.diff())
+    sys.stdout.flush()
+    _tell("would fix", fixed, diagnosis, args)
+    for problem in diagnosis.problems:
+        _say(problem)
+
+
+def _tell(verb: str, fixed: list[FixedFile], diagnosis: Diagnosis, args: argparse.Namespace) -> None:
+    count = sum(file.count for file in fixed)
+    more = sum(
+        1 for f in diagnosis.findings if fixable(f, unsafe=True) and not fixable(f, unsafe=args.unsafe_fixes)
+    )
+    hint = f"; --unsafe-fixes would fix {more} more" if more else ""
+    _say(f"{verb} {count} of {len(diagnosis.findings)} findings{hint}")
+
+
+def _statistics(diagnosis: Diagnosis) -> Iterator[str]:
+    counted = Counter((finding.code, finding.name, finding.severity) for finding in diagnosis.findings)
+    for (code, name, severity), count in sorted(counted.items(), key=lambda item: (-item[1], item[0])):
+        yield f"{count:>6}  {severity:<7}  {code} {name}"
+    yield f"{len(diagnosis.findings):>6}  in {diagnosis.summary.files:,} files"
+
+
+def _say(line: str) -> None:
+    print(f"gradclinic: {line}", file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import cache
 
 from gradclinic.config import Config
 from gradclinic.engine import checklist, judge, topics
@@ -29,8 +30,7 @@ class Examined:
 def examine(path: str, config: Config) -> Examined:
     name = STDIN_NAME if path == STDIN else path
     try:
-        source = decode(sys.stdin.buffer.read()) if path == STDIN else read_source(path)
-        return examine_text(source, name, config)
+        return examine_text(read(name), name, config)
     except UnreadableSource as error:
         return Examined(problem=f"{name}: cannot be read: {error}")
     except SyntaxError as error:
@@ -38,6 +38,16 @@ def examine(path: str, config: Config) -> Examined:
         return Examined(problem=f"{place}: not valid Python: {error.msg}")
     except RecursionError:
         return Examined(problem=f"{name}: nested too deeply to be followed")
+
+
+def read(name: str) -> SourceText:
+    return _standard_input() if name == STDIN_NAME else read_source(name)
+
+
+@cache
+def _standard_input() -> SourceText:
+    """Read once: a fix looks at it again."""
+    return decode(sys.stdin.buffer.read())
 
 
 def examine_text(source: SourceText, name: str, config: Config) -> Examined:

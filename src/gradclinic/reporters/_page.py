@@ -9,8 +9,6 @@ from gradclinic.findings import Severity
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    code: str
-    name: str
     severity: Severity
     summary: str
     markdown: str

@@ -12,7 +12,7 @@ from rich.text import Text
 from gradclinic.findings import Diagnosis, Finding, Severity, State
 from gradclinic.reporters._excerpt import Excerpt, excerpt
 from gradclinic.reporters._page import Page
-from gradclinic.reporters._words import counts, looked_at, one_line, place
+from gradclinic.reporters._words import amount, counts, looked_at, one_line, place
 
 # Named ANSI colours follow the terminal's own theme, so they read on dark and on light.
 STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold cyan"}
@@ -58,21 +58,24 @@ def _finding(finding: Finding, width: int | None, indent: str) -> Iterator[Text]
     inner = indent + INDENT
     yield from _paragraph(finding.message, width, inner)
     if finding.location and not indent:
-        yield from _source(excerpt(finding.location), inner)
+        yield from _source(excerpt(finding.location), width, inner)
     rows = [(evidence.label, evidence.value) for evidence in finding.evidence]
     if finding.fix:
         rows.append(("fix", finding.fix.text))
     yield from _rows(rows, width, inner)
 
 
-def _source(shown: Excerpt | None, indent: str) -> Iterator[Text]:
+def _source(shown: Excerpt | None, width: int | None, indent: str) -> Iterator[Text]:
     if shown is None:
         return
     digits = len(str(shown.lines[-1][0]))
     for number, code in shown.lines:
         here = number == shown.marked
         line = Text(indent).append("> " if here else "  ", "bold").append(f"{number:>{digits}} │ ", "dim")
-        yield line.append(code, "" if here else "dim")
+        line.append(code, "" if here else "dim")
+        if width is not None:
+            line.truncate(width, overflow="ellipsis")
+        yield line
 
 
 def _rows(rows: list[tuple[str, str]], width: int | None, indent: str) -> Iterator[Text]:
@@ -128,9 +131,9 @@ def _closing(diagnosis: Diagnosis) -> Text:
         line.append("nothing found", "bold green")
     else:
         line.append(counts(diagnosis), STYLE[worst])
-    if seen:
-        line.append(f" in {seen}")
+    line.append(f" in {seen}" if seen else "")
+    if diagnosis.problems:
+        line.append(f", {amount(len(diagnosis.problems), 'problem')}", "bold")
     if worst is not None:
-        first = diagnosis.findings[0]
-        line.append(f"; `gradclinic explain {first.code}` tells more", "dim")
+        line.append(f"; `gradclinic explain {diagnosis.findings[0].code}` tells more", "dim")
     return line

@@ -74,4 +74,4 @@ def _near(wanted: str) -> str:
 
     words = [word for rule in all_rules() for word in (rule.code.lower(), rule.name)]
     close = get_close_matches(wanted, words, n=1, cutoff=0.6)
-    return f"; did you mean {close[0].upper() if close[0].startswith('gc') else close[0]}?" if close else ""
+    return f" (did you mean {close[0].upper() if close[0].startswith('gc') else close[0]}?)" if close else ""
