@@ -43,7 +43,9 @@ def decode(data: bytes) -> SourceText:
         ) from error
     except SyntaxError as error:
         named = "unknown encoding" in str(error.msg)
-        raise UnreadableSource(str(error.msg) if named else "not UTF-8 text, and no encoding declared") from error
+        raise UnreadableSource(
+            str(error.msg) if named else "not UTF-8 text, and no encoding declared"
+        ) from error
     if "\0" in text:
         raise UnreadableSource("not Python source (it contains null bytes)")
     return SourceText(text, encoding)

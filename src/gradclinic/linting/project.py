@@ -36,7 +36,9 @@ def lint(paths: Sequence[str], config: Config, jobs: int = 0) -> Diagnosis:
         findings=in_order(chain.from_iterable(one.findings for one in done)),
         judged=strongest(chain.from_iterable(one.judged for one in done), lambda check: check.check),
         checklist=strongest(chain.from_iterable(one.checklist for one in done), lambda point: point.point),
-        summary=Summary(files=sum(1 for one in done if not one.problem), elapsed_s=time.perf_counter() - started),
+        summary=Summary(
+            files=sum(1 for one in done if not one.problem), elapsed_s=time.perf_counter() - started
+        ),
         problems=(*(one.problem for one in done if one.problem), *interrupted),
     )
 

@@ -18,7 +18,7 @@ data = TensorDataset(features, features @ torch.randn(8, 1))
 loader = DataLoader(data, batch_size=16, shuffle=True)
 
 model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
 
 for epoch in range(2):
     optimizer.zero_grad()

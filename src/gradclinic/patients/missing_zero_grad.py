@@ -13,7 +13,7 @@ from torch import nn
 class Trainer:
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
         self.loss_fn = nn.CrossEntropyLoss()
 
     def training_step(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,6 @@
-"""The warm-up never starts where it should, and the last learning rate is off by one.
+"""The first rate of the warm-up is never used, and every later one comes a step early.
 
-The schedule is advanced at the top of the loop, before the optimizer has used the rate it had.
+The schedule is advanced at the top of the loop, before the optimizer has used the rate it set.
 
 finding: GC112
 """
