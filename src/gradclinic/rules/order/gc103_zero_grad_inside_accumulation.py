@@ -116,6 +116,5 @@ def _cleared_between(window: Update) -> bool:
     backwards = window.micro_batches()
     clears = [event.index for event in window.of_kind(EventKind.ZERO_GRAD)]
     return bool(backwards) and all(
-        any(earlier.index < clear < later.index for clear in clears)
-        for earlier, later in pairwise(backwards)
+        any(earlier.index < clear < later.index for clear in clears) for earlier, later in pairwise(backwards)
     )
