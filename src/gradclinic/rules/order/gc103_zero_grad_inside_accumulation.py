@@ -95,7 +95,7 @@ def cleared_within_window(tape: Tape) -> Iterator[Finding]:
         first = cleared[1]
         lost = len(first.micro_batches()) - 1
         yield rule.finding(
-            f"gradients are cleared on every micro-batch: {tape.name(optimizer)}.step() sees only the last one",
+            f"gradients are cleared on every micro-batch: {tape.name(optimizer)}.step() sees only the last",
             first.of_kind(EventKind.ZERO_GRAD)[-1],
             evidence={
                 "order seen": order_seen(

@@ -126,7 +126,7 @@ def _rebuilt_each_step(tape: Tape) -> Iterator[Finding]:
         if len(pairs) + 1 < ENOUGH_STEPS or not each_step:
             continue
         yield rule.finding(
-            f"{tape.name(builds[0].actor)} is built anew for every step and forgets what it learned of the scale",
+            f"{tape.name(builds[0].actor)} is built anew for every step and forgets what it learned",
             builds[0],
             evidence={
                 "built": f"{len(builds)} times" if tape.source is Source.RUNTIME else "in every iteration"
