@@ -1,0 +1,106 @@
+"""What the user calls an object, read from the source line that made or used it.
+
+The variables of the running frames would tell it too, but reading them makes Python build a
+dictionary that keeps every variable of the frame alive and changes what `locals()` returned.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import islice
+from types import FrameType
+
+_DEEPEST = 6
+
+
+def assigned_name(frames: Iterable[FrameType]) -> str | None:
+    """`self.opt` for `self.opt = make_optimizer(...)`, from the frames of a constructor's callers."""
+    for frame in islice(frames, _DEEPEST):
+        statement = _statement(frame)
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+            return ast.unparse(target) if isinstance(target, ast.Name | ast.Attribute) else None
+        if isinstance(statement, ast.AnnAssign):
+            return ast.unparse(statement.target)
+        if not isinstance(statement, ast.Return) and not _calls_constructor(statement):
+            return None
+    return None
+
+
+def builder(frames: Iterable[FrameType]) -> FrameType | None:
+    """The frame that constructs: past the user's own `__init__` that only hands on to torch's."""
+    for frame in islice(frames, _DEEPEST):
+        if not _calls_constructor(_statement(frame)):
+            return frame
+    return None
+
+
+def receiver_name(frames: Iterable[FrameType], method: str) -> str | None:
+    """`self.model` for a running `self.model.eval()`."""
+    frame = next(iter(frames), None)
+    if frame is None:
+        return None
+    named = {
+        ast.unparse(node.func.value)
+        for node in _calls_on_line(frame)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == method
+    }
+    return named.pop() if len(named) == 1 else None
+
+
+def callee_name(frames: Iterable[FrameType]) -> str | None:
+    """`self.net` for a running `self.net(x)`."""
+    frame = next(iter(frames), None)
+    if frame is None:
+        return None
+    column = _column(frame)
+    for node in _calls_on_line(frame):
+        if node.col_offset == column and isinstance(node.func, ast.Name | ast.Attribute):
+            return ast.unparse(node.func)
+    return None
+
+
+def _calls_constructor(statement: ast.stmt | None) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and isinstance(statement.value.func, ast.Attribute)
+        and statement.value.func.attr == "__init__"
+    )
+
+
+def _statement(frame: FrameType) -> ast.stmt | None:
+    """The innermost statement on the line that runs."""
+    line = frame.f_lineno
+    around = [
+        node
+        for node in _statements(frame.f_code.co_filename)
+        if node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    return min(around, key=lambda node: (node.end_lineno or 0) - node.lineno, default=None)
+
+
+def _calls_on_line(frame: FrameType) -> list[ast.Call]:
+    statement = _statement(frame)
+    if statement is None:
+        return []
+    return [n for n in ast.walk(statement) if isinstance(n, ast.Call) and n.lineno == frame.f_lineno]
+
+
+def _column(frame: FrameType) -> int | None:
+    for position, (_, _, column, _) in enumerate(frame.f_code.co_positions()):
+        if position == frame.f_lasti // 2:
+            return column
+    return None
+
+
+@lru_cache(maxsize=64)
+def _statements(filename: str) -> tuple[ast.stmt, ...]:
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except (SyntaxError, ValueError):
+        return ()
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.stmt))

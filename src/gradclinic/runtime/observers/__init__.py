@@ -1,0 +1,17 @@
+"""What is watched, one file each. Every module here has `install(scene)`."""
+
+from gradclinic.runtime.observers import (
+    backward,
+    clipping,
+    data,
+    losses,
+    modules,
+    optimizers,
+    saving,
+    scaling,
+    schedules,
+)
+
+ALL = (optimizers, backward, clipping, scaling, schedules, losses, modules, data, saving)
+
+__all__ = ["ALL"]

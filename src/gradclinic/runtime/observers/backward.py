@@ -1,0 +1,76 @@
+"""backward(): whose gradients it fills, and how its loss was scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from gradclinic.facts import EventKind
+from gradclinic.runtime import graph
+from gradclinic.runtime.scene import Scene
+
+
+def install(scene: Scene) -> None:
+    """`Tensor.backward` ends in `torch.autograd.backward`, so this one function sees both."""
+    recorder, actors = scene.recorder, scene.actors
+    filled: list[frozenset[str]] = []
+
+    def before(
+        tensors: torch.Tensor | Sequence[torch.Tensor],
+        grad_tensors: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        grad_variables: Any = None,
+        inputs: Any = None,
+    ) -> None:
+        filled.clear()
+        if recorder.full:
+            recorder.emit(EventKind.BACKWARD)
+            return
+        roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        scene.catch_up()
+        leaves = _given(inputs) if inputs is not None else graph.reached(roots)
+        concerned = None if leaves is None else actors.holding(leaves)
+        recorder.emit(
+            EventKind.BACKWARD,
+            optimizers=concerned,
+            scaled=_scaled(scene, roots, grad_tensors),
+            **_scaler(scene, roots),
+        )
+        filled.append(concerned or frozenset())
+
+    def after(*args: Any, **kwargs: Any) -> None:
+        concerned = filled.pop() if filled else frozenset()
+        moved = scene.settle(EventKind.BACKWARD, concerned)
+        if moved - concerned:
+            # Checkpointed or otherwise hidden parts of the graph fill gradients the walk did not reach.
+            recorder.widen(EventKind.BACKWARD, moved)
+
+    scene.wrap(torch.autograd, "backward", scope="backward", before=before, after=after)
+
+
+def _given(inputs: Any) -> list[torch.Tensor]:
+    return [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
+
+
+def _scaler(scene: Scene, roots: list[torch.Tensor]) -> dict[str, str]:
+    for root in roots:
+        node = graph.below(root.grad_fn, scene.scaled_losses)
+        if node is not None:
+            return {"scaler": scene.scaled_losses[graph.key_of(node)]}
+    return {}
+
+
+def _scaled(scene: Scene, roots: list[torch.Tensor], grad_tensors: Any) -> bool | None:
+    if len(roots) != 1 or (grad_tensors is not None and not _all_none(grad_tensors)):
+        return None
+    node = roots[0].grad_fn
+    if node is not None and graph.key_of(node) in scene.scaled_losses:
+        node = node.next_functions[0][0]
+    return graph.divided(node, scene.plain_means.keys())
+
+
+def _all_none(grad_tensors: Any) -> bool:
+    return not isinstance(grad_tensors, torch.Tensor) and all(one is None for one in grad_tensors)

@@ -1,0 +1,44 @@
+"""Passes over a DataLoader."""
+
+from __future__ import annotations
+
+import weakref
+from functools import wraps
+from typing import Any
+
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from gradclinic.facts import EventKind
+from gradclinic.runtime.patching import unseen
+from gradclinic.runtime.scene import Scene
+
+
+def install(scene: Scene) -> None:
+    recorder = scene.recorder
+    loops: weakref.WeakKeyDictionary[DataLoader[Any], str] = weakref.WeakKeyDictionary()
+
+    def begun(_: object, loader: DataLoader[Any]) -> None:
+        loop = loops.setdefault(loader, f"loader-{len(loops) + 1}")
+        recorder.emit(EventKind.EPOCH_BEGIN, loop=loop, known=True)
+
+    def fetched() -> None:
+        recorder.emit(EventKind.BATCH)
+
+    def exhausted() -> None:
+        recorder.emit(EventKind.EPOCH_END)
+
+    fetch = _BaseDataLoaderIter.__next__
+
+    @wraps(fetch)
+    def __next__(self: _BaseDataLoaderIter) -> Any:  # noqa: N807
+        try:
+            batch = fetch(self)
+        except StopIteration:
+            recorder.safely(exhausted)
+            raise
+        recorder.safely(fetched)
+        return batch
+
+    scene.wrap(DataLoader, "__iter__", scope="loader", after=begun)
+    scene.patches.replace(_BaseDataLoaderIter, "__next__", unseen(__next__))

@@ -1,0 +1,83 @@
+"""Where in the user's source something happened: the innermost frame that is the user's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FrameType
+
+import torch
+
+import gradclinic
+from gradclinic.facts import Location
+
+_NOWHERE = Location("<unknown>", 0)
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_TYPED_IN = ("<stdin>", "<ipython-input", "<console>")
+
+
+class Places:
+    """Tells the user's frames from those of libraries, and makes locations of them."""
+
+    def __init__(self, own: Iterable[str] = ()) -> None:
+        """`own` are files or directories that are the user's wherever they lie."""
+        self._own = tuple(os.path.realpath(path) for path in own)
+        self._start = os.getcwd()
+        self._verdicts: dict[str, bool] = {}
+        self._paths: dict[str, str] = {}
+        self._locations: dict[tuple[str, int, str], Location] = {}
+
+    def here(self) -> Location:
+        frame = next(self.frames(), None)
+        return self.of(frame) if frame is not None else _NOWHERE
+
+    def frames(self) -> Iterator[FrameType]:
+        """The user's frames, innermost first. Do not keep them: a frame keeps its variables alive."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if self.is_users(frame.f_code.co_filename):
+                yield frame
+            frame = frame.f_back
+
+    def of(self, frame: FrameType) -> Location:
+        code = frame.f_code
+        key = (code.co_filename, frame.f_lineno or 0, code.co_qualname)
+        known = self._locations.get(key)
+        if known is None:
+            function = "" if code.co_name == "<module>" else code.co_qualname.replace("<locals>.", "")
+            known = self._locations[key] = Location(self._path(code.co_filename), key[1], function=function)
+        return known
+
+    def is_users(self, filename: str) -> bool:
+        verdict = self._verdicts.get(filename)
+        if verdict is None:
+            verdict = self._verdicts[filename] = self._judge(filename)
+        return verdict
+
+    def _judge(self, filename: str) -> bool:
+        if filename.startswith("<"):
+            return filename.startswith(_TYPED_IN)
+        real = os.path.realpath(filename)
+        if any(real == own or real.startswith(own + os.sep) for own in self._own):
+            return True
+        return not real.startswith(_LIBRARIES) and not any(mark in real for mark in _INSTALLED)
+
+    def _path(self, filename: str) -> str:
+        if filename not in self._paths:
+            absolute = os.path.abspath(filename)
+            below = absolute.startswith(self._start + os.sep)
+            self._paths[filename] = os.path.relpath(absolute, self._start) if below else filename
+        return self._paths[filename]
+
+
+def _libraries() -> tuple[str, ...]:
+    ours = Path(gradclinic.__file__).parent
+    theirs = Path(torch.__file__).parent
+    standard = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
+    return tuple(os.path.realpath(path) + os.sep for path in (ours, theirs, *standard))
+
+
+_LIBRARIES = _libraries()

@@ -1,0 +1,118 @@
+"""The tape while it is being written."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ParamSpec, TypeVar
+
+from gradclinic.facts import Event, EventKind, Location, Source, Tape
+from gradclinic.runtime.actors import Actors
+from gradclinic.runtime.places import Places
+
+P = ParamSpec("P")
+T = TypeVar("T")
+CAPACITY = 4000
+
+
+class StopTraining(BaseException):
+    """Ends a script that has taken the steps it was given; not an Exception, so that no handler takes it."""
+
+
+class Recorder:
+    """Events in order, up to `capacity`; after that only how often each kind happened."""
+
+    def __init__(self, places: Places, *, capacity: int = CAPACITY, step_limit: int | None = None) -> None:
+        self.places = places
+        self.actors = Actors()
+        self.problems: list[str] = []
+        self.steps = 0
+        self.recording = True
+        self._events: list[Event] = []
+        self._totals: Counter[tuple[EventKind, str]] = Counter()
+        self._capacity = capacity
+        self._step_limit = step_limit
+        self._open: set[str] = set()
+        self._process = os.getpid()
+
+    @property
+    def full(self) -> bool:
+        return len(self._events) >= self._capacity
+
+    @property
+    def watching(self) -> bool:
+        """False in a forked child, whose events are not those of this program."""
+        return self.recording and os.getpid() == self._process
+
+    def emit(
+        self,
+        kind: EventKind,
+        actor: str | None = None,
+        optimizers: frozenset[str] | None = frozenset(),
+        *,
+        where: Location | None = None,
+        **attrs: Any,
+    ) -> None:
+        self._totals[kind, ""] += 1
+        if actor is not None:
+            self._totals[kind, actor] += 1
+        if kind is EventKind.STEP:
+            self.steps += 1
+        if not self.full:
+            self._events.append(Event(kind, where or self.places.here(), actor, optimizers, attrs))
+
+    def widen(self, kind: EventKind, optimizers: frozenset[str]) -> None:
+        """The latest event of this kind turned out to concern these optimizers too."""
+        if self.full:
+            return
+        for position in range(len(self._events) - 1, -1, -1):
+            event = self._events[position]
+            if event.kind is kind:
+                self._events[position] = replace(event, optimizers=(event.optimizers or frozenset()) | optimizers)
+                return
+
+    def enter(self, scope: str) -> bool:
+        """False when a call of this scope is under way already."""
+        if scope in self._open or not self.watching:
+            return False
+        self._open.add(scope)
+        return True
+
+    def leave(self, scope: str) -> None:
+        self._open.discard(scope)
+
+    def within(self, scope: str) -> bool:
+        return scope in self._open
+
+    def safely(self, observe: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """Call an observer; whatever goes wrong in it stays here."""
+        if not self.watching:
+            return None
+        try:
+            return observe(*args, **kwargs)
+        except Exception as error:
+            problem = f"an observer failed and part of the run was not seen: {type(error).__name__}: {error}"
+            if problem not in self.problems:
+                self.problems.append(problem)
+            self.emit(EventKind.OPAQUE, optimizers=None)
+            return None
+
+    def stop_if_enough(self) -> None:
+        if self._step_limit is not None and self.steps >= self._step_limit and self.watching:
+            raise StopTraining
+
+    def tape(self, *, complete: bool) -> Tape:
+        events = [e for e in self._events if e.kind is not EventKind.BUILD or e.actor in self.actors.known]
+        if self.full:
+            events = _up_to_last_step(events)
+        return Tape(Source.RUNTIME, tuple(events), dict(self.actors.known), complete, dict(self._totals))
+
+
+def _up_to_last_step(events: list[Event]) -> list[Event]:
+    """A tape that was cut must not look as if work was left undone at its end."""
+    for position in range(len(events) - 1, -1, -1):
+        if events[position].kind is EventKind.STEP:
+            return events[: position + 1]
+    return events

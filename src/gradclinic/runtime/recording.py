@@ -1,0 +1,57 @@
+"""A recording of training: observers in, the program runs, observers out, facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+
+from gradclinic.facts import EventKind, Observation, Source
+from gradclinic.runtime.observers import ALL
+from gradclinic.runtime.places import Places
+from gradclinic.runtime.recorder import CAPACITY, Recorder
+from gradclinic.runtime.scene import Scene
+
+
+class Recording:
+    """Watches all that torch does in this process while it is open; training is not changed by it.
+
+    with Recording() as recording:
+        train()
+    observation = recording.observation()
+    """
+
+    def __init__(
+        self, *, own: Iterable[str] = (), step_limit: int | None = None, capacity: int = CAPACITY
+    ) -> None:
+        """`own` are files or directories to count as the user's wherever they lie."""
+        self._recorder = Recorder(Places(own), capacity=capacity, step_limit=step_limit)
+        self._scene = Scene(self._recorder)
+        self.complete = True
+        """Set to False when the program was stopped before its natural end."""
+
+    def __enter__(self) -> Recording:
+        for observer in ALL:
+            observer.install(self._scene)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._recorder.recording = False
+        self._scene.patches.undo()
+        if kind is not None:
+            self.complete = False
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps taken, those the scaler skipped included."""
+        return self._recorder.steps
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(self._recorder.problems)
+
+    def observation(self) -> Observation:
+        tape = self._recorder.tape(complete=self.complete)
+        trained = {EventKind.BACKWARD, EventKind.STEP} & tape.kinds
+        return Observation(Source.RUNTIME, cases=((tape,),) if trained else ())
