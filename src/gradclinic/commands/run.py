@@ -25,7 +25,7 @@ from gradclinic.engine import checklist, judge, topics
 from gradclinic.errors import UsageError
 from gradclinic.facts import Observation
 from gradclinic.findings import Diagnosis, Finding, Summary
-from gradclinic.linting.ignores import without_ignored
+from gradclinic.ignores import without_ignored
 from gradclinic.source_text import UnreadableSource, read_source
 
 
@@ -35,7 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--steps", type=_positive, metavar="N", help="end the script cleanly after N optimizer steps"
     )
     parser.add_argument(
-        "-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="run a module, as python -m does"
+        "-m",
+        dest="module",
+        nargs=argparse.REMAINDER,
+        metavar="MODULE",
+        help="run a module, as python -m does",
     )
     parser.add_argument(
         "script", nargs=argparse.REMAINDER, metavar="SCRIPT", help="the script, followed by its own arguments"
@@ -99,7 +103,6 @@ def _wanted(findings: tuple[Finding, ...], config: Config) -> tuple[Finding, ...
 
 
 def _positive(word: str) -> int:
-    number = int(word)
-    if number < 1:
-        raise ValueError
-    return number
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number of steps")
+    return int(word)

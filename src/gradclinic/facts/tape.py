@@ -41,7 +41,8 @@ class EventKind(StrEnum):
     WEIGHT_WRITE = "weight write"
     """Parameters were changed by hand (`p.sub_(lr * p.grad)`), not by an optimizer."""
     STEP = "step"
-    """`scaler`: the scaler it went through, if any; `skipped`: True when that scaler skipped it."""
+    """`scaler`: the scaler it went through, if any; `skipped`: True when that scaler skipped it;
+    `refused`: True when it raised an error, for it had stepped already and not been updated since."""
     SCALER_UPDATE = "scaler update"
     SCHEDULE = "schedule"
     """Schedule `actor` advanced by one tick. `explicit`: an epoch number was passed to step().

@@ -9,8 +9,8 @@ from functools import cache
 from gradclinic.config import Config
 from gradclinic.engine import checklist, judge, topics
 from gradclinic.findings import Check, Finding, Point
+from gradclinic.ignores import without_ignored
 from gradclinic.linting.files import STDIN
-from gradclinic.linting.ignores import without_ignored
 from gradclinic.source_text import SourceText, UnreadableSource, decode, read_source
 from gradclinic.static import observe_source
 

@@ -40,19 +40,17 @@ class Actors:
         address = id(thing)
         self._ids[address] = actor
         self._objects[actor] = weakref.ref(thing, lambda _: self._forget(address, actor))
-        self.known[actor] = Actor(actor, kind, name, type(thing).__name__, built, tuple(of), dict(attrs or {}))
+        self.known[actor] = Actor(
+            actor, kind, name, type(thing).__name__, built, tuple(of), dict(attrs or {})
+        )
         return actor
 
-    def drop(self, actor: str) -> None:
-        """This was no actor of its own but a part of another."""
-        self.known.pop(actor, None)
-
-    def rename(self, actor: str, name: str) -> None:
-        self.known[actor] = replace(self.known[actor], name=name)
-
-    def object(self, actor: str) -> Any:
-        reference = self._objects.get(actor)
-        return reference() if reference is not None else None
+    def relate(self, actor: str, others: Iterable[str]) -> None:
+        """`actor` turned out to act on these too."""
+        known = self.known[actor]
+        new = tuple(other for other in others if other not in known.of)
+        if new:
+            self.known[actor] = replace(known, of=known.of + new)
 
     def optimizers(self) -> Iterator[tuple[str, torch.optim.Optimizer]]:
         """Those that still exist."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 import torch
@@ -11,13 +11,16 @@ Node = Any
 """torch's graph nodes have no useful static type: their attributes depend on the operation."""
 
 MOST_NODES = 200_000
-_HANDS_ON = ("ToCopyBackward", "ViewBackward", "ReshapeAliasBackward", "SqueezeBackward", "AliasBackward", "CloneBackward")
+_HANDS_ON = (
+    "ToCopyBackward",
+    "ViewBackward",
+    "ReshapeAliasBackward",
+    "SqueezeBackward",
+    "AliasBackward",
+    "CloneBackward",
+)
 _MEANS = ("MeanBackward", "NllLoss", "MseLoss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy", "CtcLoss")
 _REDUCTION_MEAN = 1
-
-
-def root_of(tensor: torch.Tensor) -> Node | None:
-    return tensor.grad_fn
 
 
 def key_of(node: Node) -> tuple[str, int]:
@@ -49,7 +52,7 @@ def reached(roots: Iterable[torch.Tensor]) -> list[torch.Tensor] | None:
     return list(leaves.values())
 
 
-def divided(node: Node | None, means: frozenset[tuple[str, int]] = frozenset()) -> bool | None:
+def divided(node: Node | None, means: Container[tuple[str, int]] = ()) -> bool | None:
     """True for a loss that was divided or weighted by a number, False for a plain mean, None if unsure.
 
     `means` are the nodes of losses that are known to be plain means, whatever they are made of.
@@ -72,18 +75,19 @@ def divided(node: Node | None, means: frozenset[tuple[str, int]] = frozenset()) 
     return None
 
 
-def below(node: Node | None, wanted: Iterable[tuple[str, int]], *, depth: int = 4) -> Node | None:
+def below(node: Node | None, wanted: Container[tuple[str, int]], *, depth: int = 4) -> Node | None:
     """The node at or closely below `node` that is one of `wanted`, through casts, sums and factors."""
-    keys = set(wanted)
     level = [node] if node is not None else []
     for _ in range(depth):
         for candidate in level:
-            if key_of(candidate) in keys:
+            if key_of(candidate) in wanted:
                 return candidate
         level = [
             following
             for candidate in level
-            if candidate.name().startswith((*_HANDS_ON, "DivBackward", "MulBackward", "AddBackward", "SumBackward"))
+            if candidate.name().startswith(
+                (*_HANDS_ON, "DivBackward", "MulBackward", "AddBackward", "SumBackward")
+            )
             for following, _ in candidate.next_functions
             if following is not None
         ]

@@ -80,7 +80,9 @@ def _statement(frame: FrameType) -> ast.stmt | None:
         for node in _statements(frame.f_code.co_filename)
         if node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
-    return min(around, key=lambda node: (node.end_lineno or 0) - node.lineno, default=None)
+    return min(
+        around, key=lambda node: ((node.end_lineno or 0) - node.lineno, -node.col_offset), default=None
+    )
 
 
 def _calls_on_line(frame: FrameType) -> list[ast.Call]:

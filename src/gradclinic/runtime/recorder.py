@@ -70,7 +70,9 @@ class Recorder:
         for position in range(len(self._events) - 1, -1, -1):
             event = self._events[position]
             if event.kind is kind:
-                self._events[position] = replace(event, optimizers=(event.optimizers or frozenset()) | optimizers)
+                self._events[position] = replace(
+                    event, optimizers=(event.optimizers or frozenset()) | optimizers
+                )
                 return
 
     def enter(self, scope: str) -> bool:
@@ -104,9 +106,7 @@ class Recorder:
             raise StopTraining
 
     def tape(self, *, complete: bool) -> Tape:
-        events = [e for e in self._events if e.kind is not EventKind.BUILD or e.actor in self.actors.known]
-        if self.full:
-            events = _up_to_last_step(events)
+        events = _up_to_last_step(self._events) if self.full else self._events
         return Tape(Source.RUNTIME, tuple(events), dict(self.actors.known), complete, dict(self._totals))
 
 

@@ -20,7 +20,7 @@ class Scene:
         self.patches = Patches()
         self.scaled_losses: dict[tuple[str, int], str] = {}
         """Graph nodes of recent losses that carry a scale, with the scaler's id."""
-        self.plain_means: dict[tuple[str, int], bool] = {}
+        self.plain_means: dict[tuple[str, int], None] = {}
         """Graph nodes of recent losses that are known means over their elements."""
 
     def wrap(
@@ -67,7 +67,9 @@ class Scene:
         return self.actors.adopt(thing, ActorKind.OPTIMIZER, type(thing).__name__)
 
 
-def remember_recent(memory: dict[tuple[str, int], Any], key: tuple[str, int], value: Any, *, most: int = 64) -> None:
+def remember_recent(
+    memory: dict[tuple[str, int], Any], key: tuple[str, int], value: Any, *, most: int = 64
+) -> None:
     """A small memory that forgets the oldest."""
     memory.pop(key, None)
     memory[key] = value

@@ -20,6 +20,6 @@ def readable(tensor: torch.Tensor) -> bool:
         and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
         and not tensor.is_meta
         and _get_current_dispatch_mode() is None
-        and not torch.jit.is_tracing()
+        and not torch._C._is_tracing()
         and not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
     )

@@ -100,7 +100,12 @@ def scale_never_adapted(tape: Tape) -> Iterator[Finding]:
     for scaler in [] if rebuilt else scalers:
         steps = [e for e in tape.of_kind(EventKind.STEP) if e.attrs.get("scaler") == scaler.id]
         unknown = any(e.actor == scaler.id or e.optimizers is None for e in tape.of_kind(EventKind.OPAQUE))
-        if len(steps) < ENOUGH_STEPS or unknown or tape.count(EventKind.SCALER_UPDATE, scaler.id):
+        refused = any(e.attrs.get("refused") for e in steps)
+        if (
+            (len(steps) < ENOUGH_STEPS and not refused)
+            or unknown
+            or tape.count(EventKind.SCALER_UPDATE, scaler.id)
+        ):
             continue
         if len({e.where for e in steps}) == len(steps):
             continue

@@ -55,7 +55,7 @@ def _given(inputs: Any) -> list[torch.Tensor]:
     return [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
 
 
-def _scaler(scene: Scene, roots: list[torch.Tensor]) -> dict[str, str]:
+def _scaler(scene: Scene, roots: list[torch.Tensor]) -> dict[str, Any]:
     for root in roots:
         node = graph.below(root.grad_fn, scene.scaled_losses)
         if node is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import math
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -54,7 +56,7 @@ def _watch(scene: Scene, name: str) -> None:
         given.apply_defaults()
         reduction = given.arguments["reduction"]
         if reduction == "mean" and result.grad_fn is not None:
-            remember_recent(scene.plain_means, graph.key_of(result.grad_fn), True)
+            remember_recent(scene.plain_means, graph.key_of(result.grad_fn), None)
         scene.recorder.emit(
             EventKind.LOSS,
             reduction=reduction,
@@ -74,7 +76,7 @@ def _averaged_over(name: str, given: dict[str, Any]) -> int | None:
     if given.get("weight") is not None:
         return None
     if name in _ELEMENTWISE:
-        return torch.broadcast_shapes(input.shape, target.shape).numel()
+        return math.prod(map(max, zip_longest(input.shape[::-1], target.shape[::-1], fillvalue=1)))
     if name in _CLASS_TARGETS and not target.is_floating_point():
         counted = number((target != given["ignore_index"]).sum())
         return None if counted is None else int(counted)

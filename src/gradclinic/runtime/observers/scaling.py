@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.amp.grad_scaler import GradScaler
+from torch.amp.grad_scaler import GradScaler, OptState
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.runtime import graph
@@ -46,6 +46,9 @@ def install(scene: Scene) -> None:
 
     def before_step(scaler: GradScaler, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
         scene.catch_up()
+        actor = scaler_id(scaler)
+        if actor is not None and scaler._per_optimizer_states[id(optimizer)]["stage"] is OptState.STEPPED:
+            step_taken(scene, optimizer, scaler=actor, refused=True)
 
     def after_step(
         _: object, scaler: GradScaler, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.runtime.scene import Scene
@@ -17,31 +17,33 @@ _BUILD = "schedule build"
 def install(scene: Scene) -> None:
     recorder, actors = scene.recorder, scene.actors
     watched: set[type] = set()
-    advancing: list[str] = []
 
     def built(_: object, schedule: LRScheduler, *args: Any, **kwargs: Any) -> None:
         watch(type(schedule))
-        parts = [actor for part in _parts(args, kwargs) if (actor := actors.id_of(part)) is not None]
         optimizer = getattr(schedule, "optimizer", None)
         driven = None if optimizer is None else scene.optimizer(optimizer)
         scene.introduce(
             schedule,
             ActorKind.SCHEDULE,
-            of=[*([driven] if driven else []), *parts],
+            of=[driven] if driven else [],
             attrs={"torch": True, "kind": type(schedule).__name__, "planned": planned_ticks(schedule)},
         )
 
-    def before_tick(schedule: LRScheduler, *args: Any, **kwargs: Any) -> None:
+    def ticked(_: object, schedule: LRScheduler, *args: Any, **kwargs: Any) -> None:
         if recorder.within(_BUILD):
             return
         actor = actors.id_of(schedule)
-        of = actors.known[actor].of if actor in actors.known else ()
-        explicit = kwargs.get("epoch") is not None or (bool(args) and not hasattr(schedule, "patience"))
-        driven = frozenset(o for o in of if actors.known[o].kind is ActorKind.OPTIMIZER)
-        recorder.emit(EventKind.SCHEDULE, actor, driven, explicit=explicit)
+        if actor is None:
+            recorder.emit(EventKind.SCHEDULE)
+            return
+        parts = (part for one in _parts(schedule) if (part := actors.id_of(one)) is not None)
+        actors.relate(actor, parts)
+        driven = frozenset(o for o in actors.known[actor].of if actors.known[o].kind is ActorKind.OPTIMIZER)
+        recorder.emit(EventKind.SCHEDULE, actor, driven, explicit=_epoch_given(schedule, args, kwargs))
 
     def watch(kind: type) -> None:
         """Wrap what a class defines itself; what it inherits is wrapped where it is defined."""
+        one: type
         for one in kind.__mro__:
             if one in watched or not issubclass(one, LRScheduler):
                 continue
@@ -49,7 +51,7 @@ def install(scene: Scene) -> None:
             if "__init__" in vars(one):
                 scene.wrap(one, "__init__", scope=_BUILD, after=built)
             if "step" in vars(one):
-                scene.wrap(one, "step", scope="schedule", before=before_tick)
+                scene.wrap(one, "step", scope="schedule", after=ticked)
 
     for kind in _with_subclasses(LRScheduler):
         watch(kind)
@@ -61,12 +63,17 @@ def _with_subclasses(kind: type) -> Iterator[type]:
         yield from _with_subclasses(one)
 
 
-def _parts(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[LRScheduler]:
-    """Schedules handed to another one, which advances them from then on."""
-    for value in (*args, *kwargs.values()):
-        for one in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(one, LRScheduler):
-                yield one
+def _parts(schedule: LRScheduler) -> Iterator[LRScheduler]:
+    """Schedules that this one holds and advances itself."""
+    for value in vars(schedule).values():
+        held = value if isinstance(value, list | tuple) else [value]
+        yield from (one for one in held if isinstance(one, LRScheduler))
+
+
+def _epoch_given(schedule: LRScheduler, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    if isinstance(schedule, ReduceLROnPlateau):
+        args = args[1:]
+    return bool(args) or kwargs.get("epoch") is not None
 
 
 def planned_ticks(schedule: LRScheduler) -> int | None:
