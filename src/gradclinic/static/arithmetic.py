@@ -1,0 +1,142 @@
+"""Numbers, periods and the scaling of losses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from gradclinic.static.conditions import name_of
+from gradclinic.static.values import NOTHING, Const, Keys, Num, Params, Seq, Tensor, Unknown, Value
+from gradclinic.static.walk import Walk
+
+LONGEST_PERIOD = 8
+"""Longer periods are walked as if they were the window: nothing is learned from more iterations."""
+
+_INTEGER: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b if b else 0,
+    ast.Mod: lambda a, b: a % b if b else 0,
+}
+
+
+def binary(walk: Walk, left: Value, op: ast.operator, right: Value) -> Value:
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        return _tensor(left, op, right)
+    if isinstance(op, ast.Mod) and not isinstance(left, Const):
+        return _modulo(walk, left, right)
+    if isinstance(left, Num) and isinstance(right, Num):
+        return _number(left, op, right)
+    if isinstance(op, ast.Add) and isinstance(left, Seq) and isinstance(right, Seq):
+        return Seq([*left.items, *right.items])
+    if isinstance(op, ast.Add) and isinstance(left, Params) and isinstance(right, Params):
+        models = None if left.models is None or right.models is None else left.models | right.models
+        return Params(models, left.optimizers | right.optimizers)
+    units = _units(left) | _units(right)
+    if units and not isinstance(left, Seq) and not isinstance(right, Seq):
+        return Num(None, units=_divided(left, op, right, units))
+    return Unknown(f"({name_of(left)} {type(op).__name__} {name_of(right)})")
+
+
+def _units(value: Value) -> Keys:
+    return value.units if isinstance(value, Num) else NOTHING
+
+
+def _divided(left: Value, op: ast.operator, right: Value, units: Keys) -> Keys:
+    """`len(loader) // accumulation` counts updates."""
+    if isinstance(op, ast.FloorDiv | ast.Div) and "accumulation" in _units(right):
+        return units - {"accumulation"} | {"update"}
+    return units
+
+
+def _number(left: Num, op: ast.operator, right: Num) -> Value:
+    units = _divided(left, op, right, left.units | right.units)
+    invented = left.invented or right.invented
+    compute = _INTEGER.get(type(op))
+    if left.value is None or right.value is None:
+        return Num(None, units=units)
+    if compute is None:
+        if isinstance(op, ast.Div) and right.value:
+            exact = left.value // right.value
+            return (
+                Num(exact, invented, units) if exact * right.value == left.value else Num(None, units=units)
+            )
+        return Num(None, units=units)
+    return Num(compute(left.value, right.value), invented, units)
+
+
+def _modulo(walk: Walk, left: Value, right: Value) -> Value:
+    period = period_of(walk, right)
+    if isinstance(left, Num) and left.value is not None and period is not None:
+        return Num(left.value % period, invented=left.invented)
+    return Unknown(f"({name_of(left)} Mod {name_of(right)})")
+
+
+def period_of(walk: Walk, value: Value) -> int | None:
+    """The period to walk with; the window stands for one that is unknown or long."""
+    if isinstance(value, Num) and value.value is not None:
+        if value.value == 0:
+            return None
+        return value.value if abs(value.value) <= LONGEST_PERIOD else walk.window
+    return walk.window
+
+
+def compare_period(walk: Walk, node: ast.Compare, left: Value, op: ast.cmpop, right: Value) -> Value | None:
+    """`i % k == k - 1` where the walk put another period in the place of k."""
+    if not (isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Mod)) or len(node.ops) != 1:
+        return None
+    if not isinstance(op, ast.Eq | ast.NotEq) or not isinstance(left, Num) or left.value is None:
+        return None
+    last = isinstance(node.comparators[0], ast.BinOp) and isinstance(node.comparators[0].op, ast.Sub)
+    if isinstance(right, Num) and right.value is not None and right.value < walk.window and not last:
+        return None
+    if isinstance(right, Num) and right.value is not None and 1 < right.value < LONGEST_PERIOD:
+        return None
+    return Const((left.value == walk.window - 1) == isinstance(op, ast.Eq))
+
+
+def _tensor(left: Value, op: ast.operator, right: Value) -> Tensor:
+    if isinstance(left, Tensor) and isinstance(right, Tensor) and isinstance(op, ast.Add | ast.Sub):
+        return combine(left, right)
+    tensor, other = (left, right) if isinstance(left, Tensor) else (right, left)
+    assert isinstance(tensor, Tensor)
+    result = Tensor(tensor.models, tensor.scaled, tensor.scaler, tensor.loss)
+    if isinstance(other, Tensor):
+        result.models = _together(tensor.models, other.models)
+        result.scaled = True if isinstance(op, ast.Div) else tensor.scaled or other.scaled
+    elif isinstance(op, ast.Add | ast.Sub):
+        if isinstance(other, Unknown):
+            result.models = None
+    elif tensor.scaled is not True:
+        result.scaled = _scaled_by(op, other, divides=isinstance(left, Tensor))
+    return result
+
+
+def _scaled_by(op: ast.operator, factor: Value, *, divides: bool) -> bool | None:
+    """Whether a loss multiplied or divided by `factor` has been scaled to the window."""
+    known = factor.value if isinstance(factor, Const | Num) else None
+    if isinstance(factor, Num) and factor.invented:
+        known = None
+    if known == 1:
+        return False
+    if isinstance(op, ast.Div | ast.FloorDiv) and divides:
+        return True
+    return None
+
+
+def combine(left: Tensor, right: Tensor) -> Tensor:
+    """The sum of two losses is scaled only if both are."""
+    if left.scaled is False or right.scaled is False:
+        scaled: bool | None = False
+    else:
+        scaled = None if left.scaled is None or right.scaled is None else True
+    if not left.loss or not right.loss:
+        scaled = left.scaled if left.loss else right.scaled if right.loss else scaled
+    return Tensor(
+        _together(left.models, right.models), scaled, left.scaler or right.scaler, left.loss or right.loss
+    )
+
+
+def _together(one: Keys | None, other: Keys | None) -> Keys | None:
+    return None if one is None or other is None else one | other

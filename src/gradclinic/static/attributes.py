@@ -1,0 +1,143 @@
+"""`x.name` for every kind of x."""
+
+from __future__ import annotations
+
+from gradclinic.facts import ActorKind
+from gradclinic.static.roles import infer
+from gradclinic.static.values import (
+    Accelerator,
+    ActorRef,
+    Bound,
+    ClassDef,
+    Const,
+    Func,
+    Grad,
+    Instance,
+    Lib,
+    Map,
+    Model,
+    Num,
+    Params,
+    Seq,
+    Stream,
+    Tensor,
+    Unknown,
+    Value,
+)  # fmt: skip
+from gradclinic.static.walk import Walk
+
+_MODULE_METHODS = frozenset(
+    [
+        "parameters",
+        "named_parameters",
+        "train",
+        "eval",
+        "zero_grad",
+        "state_dict",
+        "load_state_dict",
+        "to",
+        "cuda",
+        "cpu",
+        "half",
+        "float",
+        "forward",
+        "backward",
+        "step",
+        "requires_grad_",
+        "modules",
+        "children",
+        "named_modules",
+        "apply",
+        "no_sync",
+        "register_buffer",
+    ]
+)
+_ACTOR_METHODS = frozenset(
+    [
+        "step",
+        "zero_grad",
+        "scale",
+        "unscale_",
+        "update",
+        "get_scale",
+        "state_dict",
+        "load_state_dict",
+        "get_last_lr",
+    ]
+)
+_SAME_MODEL = frozenset({"module", "_orig_mod", "model_engine"})
+
+
+def get_attribute(walk: Walk, base: Value, attr: str) -> Value:
+    if isinstance(base, Lib):
+        return Lib(f"{base.name}.{attr}")
+    if isinstance(base, Instance):
+        return _of_instance(walk, base, attr)
+    if isinstance(base, ClassDef):
+        return base.find(attr) or Unknown(f"{base.qualname}.{attr}")
+    if isinstance(base, Unknown):
+        if attr not in base.attrs:
+            value = infer(walk, attr, f"{base.path}.{attr}")
+            base.attrs[attr] = value
+            if isinstance(value, Unknown):
+                value.holds = base.holds
+        return base.attrs[attr]
+    if isinstance(base, Model):
+        return _of_model(base, attr)
+    if isinstance(base, ActorRef):
+        return _of_actor(base, attr)
+    if isinstance(base, Tensor):
+        if attr == "grad":
+            return Grad(Params(None))
+        return Tensor() if attr == "data" else base
+    if isinstance(base, Params):
+        return Grad(base) if attr == "grad" else base if attr == "data" else Unknown(f"<param>.{attr}")
+    if isinstance(base, Grad):
+        return base
+    if isinstance(base, Accelerator) and attr == "sync_gradients":
+        return Const(walk.synced)
+    if isinstance(base, Accelerator) and attr == "gradient_accumulation_steps":
+        return base.window or walk.invented(walk.window, "accumulation")
+    if isinstance(base, Stream) and attr not in ("append", "items", "values"):
+        return infer(walk, attr, f"{base.path}.{attr}")
+    if isinstance(base, Seq | Map | Stream | Accelerator | Num | Const | Func):
+        return Bound(base, attr)
+    return Unknown(f"<{type(base).__name__}>.{attr}")
+
+
+def _of_instance(walk: Walk, base: Instance, attr: str) -> Value:
+    found = base.attrs.get(attr)
+    if found is not None:
+        return found
+    found = base.cls.find(attr)
+    if isinstance(found, Func):
+        if any(name.endswith("staticmethod") for name in found.decorators):
+            return found
+        return Func(found.node, found.frame, found.qualname, bound=base, decorators=found.decorators)
+    if found is not None:
+        return found
+    if base.model is not None and attr in _MODULE_METHODS:
+        return Bound(base.model, attr)
+    value = base.attrs[attr] = infer(walk, attr, f"{base.name}.{attr}")
+    return value
+
+
+def _of_model(base: Model, attr: str) -> Value:
+    if attr in _SAME_MODEL:
+        return base
+    if attr in base.attrs:
+        return base.attrs[attr]
+    if attr in _MODULE_METHODS:
+        return Bound(base, attr)
+    part = base.attrs[attr] = Model(frozenset(f"{key}.{attr}" for key in base.keys), f"{base.name}.{attr}")
+    return part
+
+
+def _of_actor(base: ActorRef, attr: str) -> Value:
+    if attr in _ACTOR_METHODS:
+        return Bound(base, attr)
+    if base.kind is ActorKind.OPTIMIZER and attr in ("param_groups", "state"):
+        return Params(optimizers=frozenset({base.id}))
+    if attr in ("optimizer", "scheduler"):
+        return base
+    return Unknown(f"{base.id}.{attr}")

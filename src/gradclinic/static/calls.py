@@ -1,0 +1,253 @@
+"""Calls: who answers, and how functions and classes of the file are entered."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.static import methods, words
+from gradclinic.static.attributes import get_attribute
+from gradclinic.static.library import call_library
+from gradclinic.static.opaque import call_outside
+from gradclinic.static.roles import infer
+from gradclinic.static.survey import Can
+from gradclinic.static.values import (
+    NONE,
+    Bound,
+    ClassDef,
+    Const,
+    Criterion,
+    Frame,
+    Func,
+    Instance,
+    Lib,
+    Map,
+    Model,
+    Num,
+    Partial,
+    Seq,
+    Unknown,
+    Value,
+    join,
+)  # fmt: skip
+from gradclinic.static.walk import DEEPEST_CALL, DEEPEST_SUMMARY, Arguments, ReturnValue, Walk
+
+_NO_GRAD = ("no_grad", "inference_mode")
+
+
+def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) -> Value:
+    if isinstance(func, Func):
+        return call_function(walk, func, args, node)
+    if isinstance(func, ClassDef):
+        return instantiate(walk, func, args, node)
+    if isinstance(func, Bound):
+        return call_method(walk, func.base, func.attr, args, node)
+    if isinstance(func, Partial):
+        joined = Arguments([*func.args, *args.positional], {**func.keywords, **args.keywords}, args.partial)
+        return call(walk, func.func, joined, node, name)
+    if isinstance(func, Lib):
+        if func.name == "functools.partial" and args.positional:
+            return Partial(args.positional[0], args.positional[1:], args.keywords)
+        return call_library(walk, func.name, args, node)
+    if isinstance(func, Instance):
+        return _call_instance(walk, func, args, node)
+    if isinstance(func, Model):
+        return methods.forward(walk, func, args, node)
+    if isinstance(func, Criterion):
+        return methods.compute_loss(walk, args, node, mean=func.mean)
+    return methods.call_actor(walk, func, args, node) or call_outside(walk, func, name, args, node)
+
+
+def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
+    if isinstance(base, Lib):
+        return call(walk, Lib(f"{base.name}.{attr}"), args, node, attr)
+    if isinstance(base, Instance):
+        found = base.attrs.get(attr) or base.cls.find(attr)
+        if found is not None:
+            return call(walk, get_attribute(walk, base, attr), args, node, attr)
+        handled = methods.call_inherited(walk, base, attr, args, node)
+        if handled is not None:
+            return handled
+        return call(walk, infer(walk, attr, f"{base.name}.{attr}"), args, node, attr)
+    if isinstance(base, ClassDef):
+        found = base.find(attr)
+        return (
+            call(walk, found, args, node, attr) if found is not None else Unknown(f"{base.qualname}.{attr}()")
+        )
+    if isinstance(base, Seq | Map):
+        return methods.call_collection(walk, base, attr, args)
+    handled = methods.call_known(walk, base, attr, args, node)
+    if handled is not None:
+        return handled
+    return call(walk, get_attribute(walk, base, attr), args, node, attr)
+
+
+def call_super(walk: Walk, attr: str, args: Arguments, node: ast.Call) -> Value:
+    """`super().method(...)`: the method of a base in this file, or one that cannot be seen."""
+    owner = walk.frame.owner
+    if isinstance(owner, Func) and isinstance(owner.bound, Instance):
+        instance = owner.bound
+        for base in _defining(instance.cls, owner).bases:
+            found = base.find(attr) if isinstance(base, ClassDef) else None
+            if isinstance(found, Func):
+                return call_function(
+                    walk, Func(found.node, found.frame, found.qualname, instance), args, node
+                )
+        if attr != "__init__" and instance.cls.outside_bases():
+            return methods.call_inherited(walk, instance, attr, args, node) or NONE
+    return Unknown(f"super().{attr}()")
+
+
+def _defining(cls: ClassDef, method: Func) -> ClassDef:
+    for candidate in _lineage(cls):
+        found = candidate.attrs.get(method.node.name) if not isinstance(method.node, ast.Lambda) else None
+        if isinstance(found, Func) and found.node is method.node:
+            return candidate
+    return cls
+
+
+def _lineage(cls: ClassDef) -> list[ClassDef]:
+    lineage = [cls]
+    for base in cls.bases:
+        if isinstance(base, ClassDef) and base is not cls:
+            lineage += _lineage(base)
+    return lineage
+
+
+def is_module(cls: ClassDef) -> bool:
+    """Whether the class is a torch module, by its bases."""
+    return any(
+        name.endswith(("nn.Module", "LightningModule", "PreTrainedModel", "nn.Sequential"))
+        or name == "Module"
+        for name in cls.outside_bases()
+    )
+
+
+def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Value:
+    name = cls.node.name
+    instance = Instance(cls, name[0].lower() + name[1:])
+    if is_module(cls):
+        if words.CRITERION_NAME.search(name) and cls.find("forward") is not None:
+            return Criterion(mean=None)
+        where = f"@{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+        instance.model = Model(frozenset({f"{name}{where}"}), name)
+    initialise = cls.find("__init__")
+    if isinstance(initialise, Func):
+        quiet = instance.model is not None and not walk.can(initialise.node) & Can.ACT
+        if not quiet:
+            bound = Func(initialise.node, initialise.frame, initialise.qualname, bound=instance)
+            call_function(walk, bound, args, node)
+    elif cls.outside_bases() or not args.all():
+        pass
+    else:
+        _fill_fields(cls, instance, args)
+    return instance.model if instance.model is not None and not _acts(walk, cls) else instance
+
+
+def _fill_fields(cls: ClassDef, instance: Instance, args: Arguments) -> None:
+    """The fields of a dataclass, in the order of its annotations."""
+    fields = [
+        s.target.id for s in cls.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+    ]
+    instance.attrs.update(zip(fields, args.positional, strict=False))
+    instance.attrs.update(args.keywords)
+
+
+def _acts(walk: Walk, cls: ClassDef) -> bool:
+    """Whether a module class does more than compute: it holds or drives optimizers."""
+    return any(
+        bool(walk.can(member.node) & (Can.ACT | Can.BACKWARD | Can.STEP))
+        for member in cls.attrs.values()
+        if isinstance(member, Func)
+    )
+
+
+def _call_instance(walk: Walk, instance: Instance, args: Arguments, node: ast.Call) -> Value:
+    method = instance.cls.find("__call__")
+    if isinstance(method, Func):
+        return call_function(walk, Func(method.node, method.frame, method.qualname, instance), args, node)
+    if instance.model is not None:
+        return methods.forward(walk, instance.model, args, node)
+    return Unknown(f"{instance.name}()")
+
+
+def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Value:
+    walk.reached.add(func.node)
+    path = f"{func.qualname}()"
+    if func.node in walk.active or len(walk.active) > DEEPEST_CALL:
+        return Unknown(path)
+    if isinstance(func.node, ast.Lambda):
+        return Unknown(path)
+    acts = bool(walk.can(func.node) & Can.ACT)
+    if not acts and walk.summarising >= DEEPEST_SUMMARY:
+        return Unknown(path)
+    frame = Frame(func.qualname, func.frame, owner=func)
+    bind_parameters(walk, func, args, frame)
+    outer, walk.frame = walk.frame, frame
+    quiet = any(name.rsplit(".", 1)[-1] in _NO_GRAD for name in func.decorators)
+    walk.no_grad += quiet
+    walk.active.append(func.node)
+    try:
+        return _run(walk, func.node, path, acts=acts)
+    finally:
+        walk.active.pop()
+        walk.no_grad -= quiet
+        walk.frame = outer
+
+
+def _run(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, *, acts: bool) -> Value:
+    if acts and not walk.summarising:
+        try:
+            walk.execute(walk, node.body)
+        except ReturnValue as returned:
+            return returned.value
+        return NONE
+    walk.summarising += 1
+    walk.returned.append([])
+    try:
+        walk.execute(walk, node.body)
+    except ReturnValue:
+        pass
+    finally:
+        walk.summarising -= 1
+        values = walk.returned.pop()
+    if not values:
+        return NONE
+    result = values[0]
+    for other in values[1:]:
+        result = join(result, other, path)
+    return result
+
+
+def bind_parameters(walk: Walk, func: Func, args: Arguments, frame: Frame) -> None:
+    spec = func.node.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    given = list(args.positional)
+    if func.bound is not None and names:
+        given.insert(0, func.bound)
+    frame.vars.update(zip(names, given, strict=False))
+    if spec.vararg:
+        frame.vars[spec.vararg.arg] = Seq(given[len(names) :])
+    every = [*names, *(a.arg for a in spec.kwonlyargs)]
+    frame.vars.update({name: value for name, value in args.keywords.items() if name in every})
+    if spec.kwarg:
+        rest: dict[object, Value] = {
+            name: value for name, value in args.keywords.items() if name not in every
+        }
+        frame.vars[spec.kwarg.arg] = Map(rest)
+    defaults: dict[str, ast.expr | None] = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
+    defaults.update({a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)})
+    for name in every:
+        if name not in frame.vars:
+            default = None if args.partial else _default(defaults.get(name))
+            frame.vars[name] = default or infer(walk, name, name)
+
+
+def _default(node: ast.expr | None) -> Value | None:
+    if not isinstance(node, ast.Constant):
+        return None
+    return Num(node.value) if type(node.value) is int else Const(node.value)
+
+
+def receive_parameters(walk: Walk, func: Func, frame: Frame) -> None:
+    """Bind the parameters of a root: nobody calls it in sight, so nothing is known but the names."""
+    bind_parameters(walk, func, Arguments(partial=True), frame)

@@ -1,0 +1,141 @@
+"""Whether a condition holds, or by what name to decide it."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+
+from gradclinic.static.values import (
+    ActorRef,
+    ClassDef,
+    Const,
+    Func,
+    Grad,
+    Instance,
+    Lib,
+    Map,
+    Model,
+    Num,
+    Params,
+    Seq,
+    Stream,
+    Tensor,
+    Unknown,
+    Value,
+)  # fmt: skip
+from gradclinic.static.walk import Walk
+
+_COMPARE: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,  # type: ignore[dict-item]
+    ast.LtE: operator.le,  # type: ignore[dict-item]
+    ast.Gt: operator.gt,  # type: ignore[dict-item]
+    ast.GtE: operator.ge,  # type: ignore[dict-item]
+}
+_OPPOSITE = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.GtE: ast.Lt, ast.LtE: ast.Gt}
+
+
+def truth(value: Value) -> bool | None:
+    """True or False where the walk knows it."""
+    if isinstance(value, Const):
+        return bool(value.value)
+    if isinstance(value, Num):
+        return bool(value.value) if value.value is not None and not value.invented else None
+    if isinstance(value, ActorRef):
+        return True if value.built else None
+    if isinstance(value, Seq):
+        return bool(value.items)
+    if isinstance(value, Grad | Func | ClassDef | Instance | Lib):
+        return True
+    return None
+
+
+def name_of(value: Value) -> str:
+    """A stable name for a value: two conditions on the same thing are the same condition."""
+    if isinstance(value, Unknown | Stream):
+        return value.path
+    if isinstance(value, Const):
+        return repr(value.value)
+    if isinstance(value, Num):
+        return str(value.value) if not value.invented else f"<{'*'.join(sorted(value.units)) or 'n'}>"
+    if isinstance(value, ActorRef):
+        return value.id
+    if isinstance(value, Model):
+        return "|".join(sorted(value.keys))
+    if isinstance(value, Lib):
+        return value.name
+    return f"<{type(value).__name__}>"
+
+
+def holds(walk: Walk, value: Value) -> bool:
+    """The truth of `value` on this path."""
+    known = truth(value)
+    if known is not None:
+        return known
+    name = name_of(value)
+    if name.startswith("not "):
+        return not walk.decide(name[4:])
+    return walk.decide(name)
+
+
+def negate(value: Value) -> Value:
+    known = truth(value)
+    if known is not None:
+        return Const(not known)
+    name = name_of(value)
+    return Unknown(name[4:] if name.startswith("not ") else f"not {name}")
+
+
+def compare(walk: Walk, left: Value, op: ast.cmpop, right: Value) -> Value:
+    if isinstance(op, ast.Is | ast.IsNot):
+        known = _identical(left, right)
+        if known is not None:
+            return Const(known == isinstance(op, ast.Is))
+    elif isinstance(op, ast.In | ast.NotIn):
+        return _named(left, op, right)
+    elif isinstance(left, Num) and isinstance(right, Num):
+        if left.value is not None and right.value is not None and _comparable(left, op, right):
+            return Const(_COMPARE[type(op)](left.value, right.value))
+    elif isinstance(left, Const) and isinstance(right, Const):
+        try:
+            return Const(_COMPARE[type(op)](left.value, right.value))
+        except TypeError:
+            return _named(left, op, right)
+    return _named(left, op, right)
+
+
+def _comparable(left: Num, op: ast.cmpop, right: Num) -> bool:
+    """A size chosen by the walk may be met (`i + 1 == len(loader)`), but says nothing of being large."""
+    if left.invented == right.invented or isinstance(op, ast.Eq | ast.NotEq):
+        return True
+    hard = right if left.invented else left
+    soft = left if left.invented else right
+    if "accumulation" in soft.units or "index" in soft.units:
+        return hard.value is not None and hard.value <= 2
+    return hard.value == 0
+
+
+def _identical(left: Value, right: Value) -> bool | None:
+    for one, other in ((left, right), (right, left)):
+        if isinstance(other, Const) and other.value is None:
+            if isinstance(one, Const):
+                return one.value is None
+            if isinstance(one, ActorRef):
+                return False if one.built else None
+            if isinstance(one, Grad | Tensor | Params | Seq | Map | Num | Func | Instance | Lib):
+                return False
+            return None
+    if isinstance(left, Const) and isinstance(right, Const):
+        return left.value is right.value or bool(left.value == right.value)
+    if isinstance(left, ActorRef) and isinstance(right, ActorRef):
+        return left.id == right.id
+    return None
+
+
+def _named(left: Value, op: ast.cmpop, right: Value) -> Unknown:
+    opposite = _OPPOSITE.get(type(op))
+    name = (opposite or type(op)).__name__
+    text = f"({name_of(left)} {name} {name_of(right)})"
+    return Unknown(f"not {text}" if opposite else text)

@@ -1,0 +1,48 @@
+"""`with` blocks: the few context managers that change what happens inside."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from gradclinic.static import frameworks
+from gradclinic.static.conditions import truth
+from gradclinic.static.expressions import evaluate
+from gradclinic.static.survey import last_name
+from gradclinic.static.values import NONE, Accelerator, Tensor, Value
+from gradclinic.static.walk import Walk
+
+
+def enter(walk: Walk, node: ast.expr) -> tuple[Value, Callable[[], None]]:
+    """The value bound by `as`, and what to do on leaving."""
+    name = last_name(node)
+    if name in ("no_grad", "inference_mode") or _grad_switched_off(walk, node, name):
+        walk.no_grad += 1
+        return NONE, lambda: _leave_no_grad(walk)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if name == "accumulate":
+            base = evaluate(walk, node.func.value)
+            frameworks.enter_accumulate(
+                walk, base if isinstance(base, Accelerator) else Accelerator("accelerate")
+            )
+            return NONE, lambda: frameworks.leave_accumulate(walk)
+        if name == "scale_loss" and node.args:
+            loss = evaluate(walk, node.args[0])
+            return loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None, loss=True), _nothing
+        if name in ("autocast", "no_sync", "profile", "detect_anomaly", "join", "record_function"):
+            return NONE, _nothing
+    return evaluate(walk, node), _nothing
+
+
+def _grad_switched_off(walk: Walk, node: ast.expr, name: str) -> bool:
+    if name != "set_grad_enabled" or not isinstance(node, ast.Call) or not node.args:
+        return False
+    return truth(evaluate(walk, node.args[0])) is False
+
+
+def _leave_no_grad(walk: Walk) -> None:
+    walk.no_grad -= 1
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,69 @@
+"""Hands on gradients: clipping, writing, clearing `.grad` directly."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.facts import EventKind
+from gradclinic.static.values import NOTHING, Const, Grad, Keys, Num, Params, Unknown, Value
+from gradclinic.static.walk import Arguments, Walk
+
+_WRITES = frozenset(
+    [
+        "div_",
+        "mul_",
+        "add_",
+        "sub_",
+        "copy_",
+        "addcmul_",
+        "addcdiv_",
+        "masked_fill_",
+        "fill_",
+        "normal_",
+        "set_",
+        "nan_to_num_",
+    ]
+)
+_LIMITS = frozenset(["clamp_", "clip_", "clamp_min_", "clamp_max_"])
+
+
+def clip(walk: Walk, optimizers: Keys, models: Keys | None, node: ast.AST) -> None:
+    unsure = models if models or optimizers else None
+    walk.emit(EventKind.CLIP, node, optimizers=optimizers, models=unsure)
+
+
+def act_on_gradient(walk: Walk, base: Grad, attr: str, args: Arguments, node: ast.AST) -> Value:
+    if attr == "zero_":
+        _emit(walk, EventKind.ZERO_GRAD, base.of, node)
+    elif attr in _LIMITS:
+        _emit(walk, EventKind.CLIP, base.of, node)
+    elif attr in _WRITES:
+        _emit(walk, EventKind.GRAD_WRITE, base.of, node)
+    else:
+        return base if attr in ("detach_", "detach", "data") else Unknown(f"<grad>.{attr}()")
+    return base
+
+
+def act_on_parameter(walk: Walk, base: Params, attr: str, node: ast.AST) -> Value:
+    if attr in _WRITES or attr in _LIMITS:
+        _emit(walk, EventKind.WEIGHT_WRITE, base, node)
+        return base
+    return base if attr in ("values", "items", "copy", "data", "detach") else Unknown(f"<param>.{attr}()")
+
+
+def write_weights(walk: Walk, owner: Params, node: ast.AST) -> None:
+    """`p.data = value`, `p -= lr * p.grad`."""
+    _emit(walk, EventKind.WEIGHT_WRITE, owner, node)
+
+
+def assign_gradient(walk: Walk, owner: Params, value: Value | None, node: ast.AST) -> None:
+    """`p.grad = value`; None for a value that is computed in place."""
+    clears = isinstance(value, Const | Num) and not value.value
+    _emit(walk, EventKind.ZERO_GRAD if clears else EventKind.GRAD_WRITE, owner, node)
+
+
+def _emit(walk: Walk, kind: EventKind, params: Params, node: ast.AST) -> None:
+    models = (
+        None if params.models is not None and not params.models and not params.optimizers else params.models
+    )
+    walk.emit(kind, node, optimizers=params.optimizers or NOTHING, models=models)

@@ -1,0 +1,55 @@
+"""What comes out of an iterable, where its items are known."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.static.roles import infer
+from gradclinic.static.survey import last_name
+from gradclinic.static.values import Const, Map, Model, Num, Params, Range, Seq, Stream, Unknown, Value
+from gradclinic.static.walk import Walk
+
+MOST_ITEMS = 6
+
+
+def items_of(walk: Walk, source: Value, target: ast.expr) -> list[Value] | None:
+    """The items of a known collection; None when only a loop can tell how many there are."""
+    if isinstance(source, Seq):
+        return source.items[:MOST_ITEMS]
+    if isinstance(source, Map):
+        names: list[Value] = [
+            Const(key) if isinstance(key, str) else Unknown("<key>") for key in source.items
+        ]
+        return names[:MOST_ITEMS]
+    if isinstance(source, Params):
+        return [source]
+    if isinstance(source, Model):
+        return [Model(frozenset(f"{key}.[]" for key in source.keys), f"{source.name}[]")]
+    return None
+
+
+def item_of(walk: Walk, source: Value, target: ast.expr, index: int) -> Value:
+    """The item number `index` of a stream whose items are made up as they are asked for."""
+    if isinstance(source, Range):
+        known = isinstance(source.bound, Num) and source.bound.value is not None and not source.bound.invented
+        units = (
+            frozenset({"epoch"})
+            if isinstance(source.bound, Num) and "epoch" in source.bound.units
+            else frozenset()
+        )
+        return Num(source.start + index, invented=not known, units=units | {"index"})
+    if isinstance(source, Stream) and source.counted:
+        batch = _batch(walk, source.source or source, _second(target))
+        return Seq([Num(source.start + index, invented=True, units=frozenset({"index"})), batch])
+    return _batch(walk, source, target)
+
+
+def _second(target: ast.expr) -> ast.expr:
+    return target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else target
+
+
+def _batch(walk: Walk, source: Value, target: ast.expr) -> Value:
+    if isinstance(source, Unknown) and isinstance(target, ast.Name):
+        return infer(walk, target.id, f"{source.path}[]")
+    path = source.path if isinstance(source, Stream | Unknown) else "data"
+    return Unknown(f"{path}.{last_name(target) or 'batch'}")

@@ -1,0 +1,303 @@
+"""Calls into torch, the frameworks around it, and Python's own functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from gradclinic.facts import ActorKind, EventKind
+from gradclinic.static import methods, schedules, words
+from gradclinic.static.arithmetic import combine
+from gradclinic.static.attributes import get_attribute
+from gradclinic.static.conditions import name_of
+from gradclinic.static.frameworks import initialize_engine
+from gradclinic.static.gradients import clip
+from gradclinic.static.opaque import build, call_outside, models_in, optimizers_in, parts
+from gradclinic.static.values import (
+    NONE,
+    NOTHING,
+    Accelerator,
+    Const,
+    Criterion,
+    Map,
+    Model,
+    Num,
+    Params,
+    Range,
+    Seq,
+    Stream,
+    Tensor,
+    Unknown,
+    Value,
+)  # fmt: skip
+from gradclinic.static.walk import Arguments, Stop, Walk
+
+_THROUGH = frozenset(
+    [
+        "tqdm",
+        "trange",
+        "iter",
+        "list",
+        "tuple",
+        "sorted",
+        "reversed",
+        "islice",
+        "track",
+        "zip",
+        "chain",
+        "cycle",
+        "progress_bar",
+        "prefetch",
+    ]
+)
+_PLAIN_ROOTS = (
+    "torch.",
+    "numpy.",
+    "logging.",
+    "os.",
+    "math.",
+    "random.",
+    "time.",
+    "json.",
+    "wandb.",
+    "builtins.",
+    "sys.",
+)
+
+
+def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value:
+    last = name.rsplit(".", 1)[-1]
+    if name.startswith("builtins."):
+        return _builtin(walk, last, args, node)
+    handler = _TORCH.get(last)
+    if handler is not None:
+        handled = handler(walk, name, args, node)
+        if handled is not None:
+            return handled
+    if name.startswith("torch."):
+        return _torch(walk, name, last, args, node)
+    if words.SCHEDULE_BUILDERS.match(last):
+        made = schedules.build_schedule(walk, last, args, node)
+        if made is not None:
+            return made
+    if last in _THROUGH and args.positional:
+        return _stream(walk, last, args)
+    if name.startswith(_PLAIN_ROOTS):
+        if name in ("sys.exit", "os._exit"):
+            raise Stop
+        return Unknown(f"{name}()")
+    return call_outside(walk, Unknown(name), last, args, node)
+
+
+def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Value:
+    if name == "torch.autograd.backward":
+        methods.backward(walk, args.get(0, "tensors") or NONE, node)
+        return NONE
+    if name == "torch.save":
+        walk.emit(EventKind.SAVE, node)
+        return NONE
+    if last in words.CLIPS:
+        optimizers = optimizers_in(args.all())
+        clip(walk, optimizers, models_in(args.all()), node)
+        return Unknown("<grad norm>")
+    if "nn." in name or name.startswith(("torch.losses", "torch.functional")):
+        return _nn(walk, name, last, args, node)
+    if "data.DataLoader" in name:
+        return Stream(walk.assigning or "loader")
+    tensors = [part for part in parts(args.all()) if isinstance(part, Tensor)]
+    if tensors:
+        result = tensors[0]
+        for other in tensors[1:]:
+            result = combine(result, other)
+        if last in ("sum", "mul"):
+            result = Tensor(result.models, result.scaled or None, result.scaler, result.loss)
+        return result
+    if last in (
+        "from_numpy",
+        "tensor",
+        "randn",
+        "rand",
+        "zeros",
+        "ones",
+        "randint",
+        "arange",
+        "empty",
+        "full",
+    ):
+        return Tensor() if last in ("zeros", "ones", "tensor") else Unknown(f"{name}()@{node.lineno}")
+    if last == "load":
+        return Unknown(f"torch.load@{node.lineno}")
+    return Unknown(f"{name}()")
+
+
+def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Value:
+    if last in words.WRAPPERS:
+        return next((part for part in args.all() if isinstance(part, Model)), Unknown(f"{name}()"))
+    if ".functional." in name or last.islower():
+        if words.LOSS_FUNCTION.search(last):
+            return methods.compute_loss(walk, args, node, mean=True)
+        tensors = [value for value in args.all() if isinstance(value, Tensor)]
+        return tensors[0] if tensors else Unknown(f"{name}()")
+    if last.endswith("Loss"):
+        reduction = args.keywords.get("reduction")
+        averages = reduction is None or (isinstance(reduction, Const) and reduction.value == "mean")
+        return Criterion(mean=True if averages else None)
+    if last == "Parameter":
+        return Params(frozenset({f"parameter@{node.lineno}"}))
+    place = f"@{node.lineno}:{node.col_offset}"
+    keys = frozenset({f"{last}{place}"})
+    return Model(keys, walk.assigning or last)
+
+
+def _optimizer(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
+    last = name.rsplit(".", 1)[-1]
+    given = args.get(0, "params")
+    if given is None and not args.partial:
+        return None
+    of = models_in([given]) if given is not None else None
+    return build(
+        walk, ActorKind.OPTIMIZER, last, node, of=of or NOTHING, attrs={"torch": name.startswith("torch.")}
+    )
+
+
+def _schedule(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
+    return schedules.build_schedule(walk, name.rsplit(".", 1)[-1], args, node)
+
+
+def _scaler(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
+    enabled = args.keywords.get("enabled")
+    off = isinstance(enabled, Const) and enabled.value is False
+    return build(walk, ActorKind.SCALER, name.rsplit(".", 1)[-1], node, attrs={"enabled": not off})
+
+
+def _wrapper(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
+    return next((part for part in args.all() if isinstance(part, Model)), None)
+
+
+def _accelerator(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
+    window = args.keywords.get("gradient_accumulation_steps")
+    if window is None and "gradient_accumulation_plugin" not in args.keywords and not args.partial:
+        window = Num(1)
+    known = window if isinstance(window, Num) else walk.invented(walk.window, "accumulation")
+    return Accelerator("accelerate" if name.endswith("Accelerator") else "fabric", known)
+
+
+def _engine(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
+    if "deepspeed" in name:
+        return initialize_engine(walk, args)
+    if "amp" in name:
+        return Seq(list(args.positional)) if len(args.positional) > 1 else Seq(args.all()[:2])
+    return None
+
+
+def _pretrained(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
+    if "Tokenizer" in name or "Processor" in name or "Config" in name:
+        return Unknown(f"{name}()")
+    place = f"@{node.lineno}:{node.col_offset}"
+    label = walk.assigning or "model"
+    return (
+        Model(frozenset({f"{label}{place}"}), label)
+        if words.MODEL_NAME.search(label) or "Model" in name
+        else None
+    )
+
+
+def _stream(walk: Walk, last: str, args: Arguments) -> Value:
+    source = args.positional[0]
+    if last in ("chain", "zip"):
+        known = [value for value in args.positional if isinstance(value, Params)]
+        if known:
+            keys = [value.models for value in known]
+            return Params(None if None in keys else frozenset().union(*(key or NOTHING for key in keys)))
+        streams = [value for value in args.positional if isinstance(value, Stream)]
+        if streams:
+            return Stream(streams[0].path)
+        if last == "zip" and all(isinstance(value, Seq) for value in args.positional):
+            rows = zip(*(value.items for value in args.positional if isinstance(value, Seq)), strict=False)
+            return Seq([Seq(list(row)) for row in rows])
+    if last == "trange":
+        return Range(source)
+    return source
+
+
+def _builtin(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value:
+    source = args.positional[0] if args.positional else NONE
+    if name == "range":
+        return _range(args)
+    if name == "enumerate":
+        start = args.get(1, "start")
+        first = start.value if isinstance(start, Num) and start.value is not None else 0
+        if isinstance(source, Seq):
+            return Seq([Seq([Num(first + index), item]) for index, item in enumerate(source.items)])
+        if isinstance(source, Params):
+            return Seq([Seq([Num(first), source])])
+        path = source.path if isinstance(source, Stream) else name_of(source)
+        return Stream(path, counted=True, start=first, source=source)
+    if name == "len":
+        if isinstance(source, Seq | Map):
+            return Num(len(source.items))
+        if isinstance(source, Stream):
+            return walk.invented(walk.data_length, "batch")
+        return Num(None)
+    if name == "next":
+        if not isinstance(source, Params | Model):
+            walk.emit(EventKind.BATCH, node)
+        return source if isinstance(source, Params) else Unknown(f"next({name_of(source)})")
+    if name in ("exit", "quit"):
+        raise Stop
+    if name == "sum":
+        return _sum(source)
+    if name in ("int", "max", "min", "round", "abs"):
+        units = [value.units for value in args.positional if isinstance(value, Num)]
+        if isinstance(source, Num) and (name == "int" or name == "round"):
+            return source
+        return Num(None, units=frozenset().union(*units)) if units else Unknown(f"{name}({name_of(source)})")
+    if name in ("list", "tuple", "iter", "reversed", "sorted", "zip", "set", "filter", "map"):
+        if name in ("filter", "map") and len(args.positional) > 1:
+            return args.positional[1] if name == "filter" else Unknown(f"map({name_of(args.positional[1])})")
+        if not args.positional:
+            return Seq([])
+        return _stream(walk, name, args)
+    if name == "dict":
+        return Map(dict(args.keywords.items())) if not args.positional else source
+    if name == "getattr" and len(args.positional) > 1 and isinstance(args.positional[1], Const):
+        return get_attribute(walk, source, str(args.positional[1].value))
+    if name == "bool":
+        return source
+    return Unknown(f"{name}({', '.join(name_of(value) for value in args.positional)})")
+
+
+def _range(args: Arguments) -> Value:
+    if len(args.positional) >= 2:
+        low, high = args.positional[:2]
+        start = low.value if isinstance(low, Num) and low.value is not None and not low.invented else 0
+        if isinstance(high, Num) and high.value is not None and isinstance(low, Num):
+            return Range(Num(max(high.value - start, 0), high.invented or low.invented, high.units), start)
+        return Range(high if isinstance(high, Num) and high.value is None else Unknown("<stop>"), start)
+    return Range(args.positional[0] if args.positional else NONE)
+
+
+def _sum(source: Value) -> Value:
+    tensors = [part for part in parts([source]) if isinstance(part, Tensor)]
+    if not tensors:
+        return (
+            Tensor(None, None)
+            if isinstance(source, Unknown) and words.LOSS_NAME.search(source.path)
+            else Unknown("sum()")
+        )
+    result = tensors[0]
+    for other in tensors[1:]:
+        result = combine(result, other)
+    return result
+
+
+_TORCH: dict[str, Callable[[Walk, str, Arguments, ast.Call], Value | None]] = {
+    **dict.fromkeys(words.TORCH_OPTIMIZERS, _optimizer),
+    **dict.fromkeys(words.TORCH_SCHEDULES, _schedule),
+    **dict.fromkeys(words.GRAD_SCALERS, _scaler),
+    **dict.fromkeys(words.WRAPPERS, _wrapper),
+    "Accelerator": _accelerator,
+    "Fabric": _accelerator,
+    "initialize": _engine,
+    "from_pretrained": _pretrained,
+}

@@ -1,0 +1,158 @@
+"""Loops, unrolled as far as their wrap-around and their windows need.
+
+Two passes over the data and a few batches each show everything an order rule can ask: what the second
+iteration inherits from the first, and what the second epoch inherits from the first.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+
+from gradclinic.facts import EventKind
+from gradclinic.static import words
+from gradclinic.static.conditions import truth
+from gradclinic.static.expressions import bind, evaluate
+from gradclinic.static.iteration import item_of, items_of
+from gradclinic.static.survey import Can, is_window, names_in
+from gradclinic.static.values import Num, Range, Value
+from gradclinic.static.walk import BreakLoop, ContinueLoop, Walk
+
+LONGEST_EXACT = 12
+"""A loop with a known, small number of iterations is run as it is."""
+
+
+def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
+    source = evaluate(walk, node.iter)
+    known = items_of(walk, source, node.target)
+    can = walk.can(node)
+    if known is not None:
+        _run(walk, node, list(known))
+        return
+    if not can & Can.ACT or walk.summarising:
+        _run(walk, node, [item_of(walk, source, node.target, 0)])
+        return
+    owns = walk.survey.owns_beat(node) and _may_beat(walk, node, source)
+    count = _count(walk, node, source, owns=owns, can=can)
+    items = [item_of(walk, source, node.target, index) for index in range(count)]
+    exact = isinstance(source, Range) and _exact(source)
+    data = owns and (not isinstance(source, Range) or exact or _counts_batches(source))
+    _run(walk, node, items, beats=owns, passes=data and not is_window(node), known=exact)
+
+
+def _may_beat(walk: Walk, node: ast.For | ast.AsyncFor, source: Value) -> bool:
+    """Inside a batch, only a window over micro-batches brings new data."""
+    return walk.batches == 0 or is_window(node) or not isinstance(source, Range)
+
+
+def _exact(source: Range) -> bool:
+    return isinstance(source.bound, Num) and source.bound.value is not None and not source.bound.invented
+
+
+def _counts_batches(source: Range) -> bool:
+    return isinstance(source.bound, Num) and "batch" in source.bound.units
+
+
+def _count(walk: Walk, node: ast.For | ast.AsyncFor, source: Value, *, owns: bool, can: Can) -> int:
+    depth = walk.survey.depth(node)
+    if depth >= 2:
+        return 1
+    if depth == 1:
+        return min(2, _known(source))
+    if isinstance(source, Range):
+        return _range_count(walk, source, can)
+    if owns or walk.survey.beats_inside(node):
+        return walk.data_length
+    return 2
+
+
+def _known(source: Value) -> int:
+    if isinstance(source, Range) and isinstance(source.bound, Num) and source.bound.value is not None:
+        return source.bound.value
+    return 2
+
+
+def _range_count(walk: Walk, source: Range, can: Can) -> int:
+    bound = source.bound.value if isinstance(source.bound, Num) else None
+    whole_windows = 2 * walk.period
+    if bound is None:
+        return whole_windows
+    if bound <= LONGEST_EXACT:
+        return bound
+    if isinstance(source.bound, Num) and "accumulation" in source.bound.units:
+        return walk.window
+    return whole_windows + (bound % walk.period if can & Can.GUARD else 0)
+
+
+def run_while(walk: Walk, node: ast.While) -> None:
+    can = walk.can(node)
+    owns = walk.survey.owns_beat(node)
+    if not can & Can.ACT or walk.summarising or walk.survey.depth(node) >= 2:
+        count = 1
+    elif walk.survey.depth(node) == 1:
+        count = 2
+    else:
+        count = 2 * walk.period
+    walk.batches += owns
+    broken = False
+    try:
+        for _ in range(count):
+            test = evaluate(walk, node.test)
+            if truth(test) is False:
+                break
+            if owns:
+                walk.emit(EventKind.BATCH, node)
+            try:
+                walk.execute(walk, node.body)
+            except ContinueLoop:
+                continue
+    except BreakLoop:
+        broken = True
+    finally:
+        walk.batches -= owns
+    if not broken:
+        walk.execute(walk, node.orelse)
+
+
+def _run(
+    walk: Walk,
+    node: ast.For | ast.AsyncFor,
+    items: list[Value],
+    *,
+    beats: bool = False,
+    passes: bool = False,
+    known: bool = False,
+) -> None:
+    each = beats and _is_epoch(node)
+    attrs = {"loop": f"{node.lineno}:{node.col_offset}", "known": known}
+    if passes and not each:
+        walk.emit(EventKind.EPOCH_BEGIN, node, attrs=attrs)
+    walk.batches += beats
+    last_before = walk.last_batch
+    broken = False
+    try:
+        for index, item in enumerate(items):
+            if beats:
+                walk.last_batch = passes and index == len(items) - 1
+                if each:
+                    walk.emit(EventKind.EPOCH_BEGIN, node, attrs=attrs)
+                walk.emit(EventKind.BATCH, node)
+            bind(walk, node.target, item)
+            with contextlib.suppress(ContinueLoop):
+                walk.execute(walk, node.body)
+            if each:
+                walk.emit(EventKind.EPOCH_END, node, attrs=attrs)
+    except BreakLoop:
+        broken = True
+    finally:
+        walk.batches -= beats
+        walk.last_batch = last_before
+    if not broken:
+        if passes and not each:
+            walk.emit(EventKind.EPOCH_END, node, attrs=attrs)
+        walk.execute(walk, node.orelse)
+
+
+def _is_epoch(node: ast.For | ast.AsyncFor) -> bool:
+    """`for epoch in range(epochs)` with the whole data in each iteration."""
+    return any(words.EPOCH_NAME.search(name) for name in [*names_in(node.target), *names_in(node.iter)])

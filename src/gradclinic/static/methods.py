@@ -1,0 +1,377 @@
+"""Methods of the things the walk knows: what each leaves on the tape."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.facts import ActorKind, EventKind
+from gradclinic.static import frameworks, words
+from gradclinic.static.conditions import holds, truth
+from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
+from gradclinic.static.opaque import models_in, open_tape, optimizers_in
+from gradclinic.static.roles import actor
+from gradclinic.static.values import (
+    NONE,
+    NOTHING,
+    Accelerator,
+    ActorRef,
+    Const,
+    Func,
+    Grad,
+    Instance,
+    Keys,
+    Map,
+    Model,
+    Num,
+    Params,
+    Seq,
+    Stream,
+    Tensor,
+    Unknown,
+    Value,
+)  # fmt: skip
+from gradclinic.static.walk import Arguments, Walk
+
+_SAME_MODEL = frozenset(
+    [
+        "to",
+        "cuda",
+        "cpu",
+        "half",
+        "float",
+        "double",
+        "bfloat16",
+        "train",
+        "eval",
+        "requires_grad_",
+        "compile",
+        "share_memory",
+    ]
+)
+_DETACHED = frozenset(["item", "numpy", "tolist", "detach", "detach_", "argmax", "size"])
+_MODEL_QUIET = frozenset(
+    [
+        "state_dict",
+        "load_state_dict",
+        "modules",
+        "children",
+        "named_modules",
+        "named_children",
+        "apply",
+        "no_sync",
+        "register_buffer",
+        "register_forward_hook",
+        "buffers",
+        "named_buffers",
+        "save_pretrained",
+        "add_module",
+        "share_memory",
+        "get_submodule",
+    ]
+)
+
+
+def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value | None:
+    """The outcome of a method of an actor, model or tensor; None for other things."""
+    if isinstance(base, ActorRef):
+        if base.kind is ActorKind.OPTIMIZER:
+            return _optimizer(walk, base, attr, args, node)
+        return (_scaler if base.kind is ActorKind.SCALER else _schedule)(walk, base, attr, args, node)
+    if isinstance(base, Model):
+        return _model(walk, base, attr, args, node)
+    if isinstance(base, Tensor):
+        return _tensor(walk, base, attr, args, node)
+    if isinstance(base, Grad):
+        return act_on_gradient(walk, base, attr, args, node)
+    if isinstance(base, Params):
+        return act_on_parameter(walk, base, attr, node)
+    if isinstance(base, Accelerator):
+        return frameworks.call_accelerator(walk, base, attr, args, node)
+    if isinstance(base, Const | Num):
+        return Unknown(f"<{attr}>")
+    if isinstance(base, Stream):
+        return base
+    if isinstance(base, Unknown):
+        return _unknown(walk, base, attr, args, node)
+    return None
+
+
+def backward(walk: Walk, loss: Value, node: ast.AST, *, scaled: bool | None = None) -> None:
+    """`scaled` is what the caller knows beyond the loss itself: a framework that divides."""
+    tensor = loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None)
+    attrs: dict[str, object] = {"scaled": tensor.scaled if scaled is None else scaled}
+    if tensor.scaler is not None:
+        attrs["scaler"] = tensor.scaler
+    models = None if tensor.models is not None and not tensor.models else tensor.models
+    walk.emit(EventKind.BACKWARD, node, models=models, attrs=attrs)
+
+
+def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST) -> Tensor:
+    walk.emit(EventKind.FORWARD, node, actor=model.name, models=model.keys)
+    if walk.no_grad:
+        return Tensor()
+    reduction = args.keywords.get("reduction")
+    summed = (
+        isinstance(reduction, Const) and reduction.value == "sum"
+    ) or "num_items_in_batch" in args.keywords
+    reached = model.keys
+    for value in args.all():
+        if isinstance(value, Tensor) and value.models:
+            reached |= value.models
+    return Tensor(reached, scaled=None if summed else False)
+
+
+def compute_loss(walk: Walk, args: Arguments, node: ast.AST, *, mean: bool | None) -> Tensor:
+    reduction = args.keywords.get("reduction")
+    if reduction is not None:
+        mean = True if isinstance(reduction, Const) and reduction.value == "mean" else None
+    walk.emit(EventKind.LOSS, node)
+    reached: Keys | None = NOTHING
+    for value in args.all():
+        if isinstance(value, Tensor):
+            reached = None if value.models is None or reached is None else reached | value.models
+    if not reached and not any(isinstance(value, Tensor) for value in args.all()):
+        reached = None
+    return Tensor(reached if not walk.no_grad else NOTHING, scaled=False if mean else None, loss=True)
+
+
+def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.Call) -> Value | None:
+    mine = frozenset({base.id})
+    if attr == "zero_grad":
+        if frameworks.acts_now(walk, base):
+            walk.emit(EventKind.ZERO_GRAD, node, actor=base.id, optimizers=mine)
+        return NONE
+    if attr in ("step", "manual_step"):
+        closure = args.get(0, "closure")
+        result: Value = NONE
+        if isinstance(closure, Func):
+            result = walk.call(walk, closure, Arguments(), node)
+        elif isinstance(closure, Unknown):
+            open_tape(walk, node, optimizers=mine)
+        if frameworks.acts_now(walk, base):
+            walk.emit(EventKind.STEP, node, actor=base.id, optimizers=mine)
+        return result
+    if attr == "add_param_group":
+        walk.recorder.extend(base.id, models_in(args.all()) or NOTHING)
+        return NONE
+    if attr == "backward":
+        backward(walk, args.get(0, "loss") or NONE, node)
+        return NONE
+    if attr in words.CLIPS or attr == "clip_master_grads":
+        clip(walk, mine, NOTHING, node)
+        return NONE
+    if attr in (
+        "state_dict",
+        "load_state_dict",
+        "train",
+        "eval",
+        "register_step_post_hook",
+        "step_and_update_lr",
+    ):
+        if attr == "step_and_update_lr":
+            walk.emit(EventKind.STEP, node, actor=base.id, optimizers=mine)
+        return Unknown(f"{base.id}.{attr}()")
+    if not words.HARMLESS.search(attr):
+        open_tape(walk, node, optimizers=mine)
+    return Unknown(f"{base.id}.{attr}()")
+
+
+def _scaler(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.Call) -> Value | None:
+    if attr == "scale":
+        loss = args.get(0, "outputs")
+        if isinstance(loss, Seq):
+            return Seq([_scaled_by(walk, base, item) for item in loss.items])
+        return _scaled_by(walk, base, loss)
+    if attr in ("step", "unscale_"):
+        target = args.get(0, "optimizer")
+        optimizers = optimizers_in([target]) if target is not None else NOTHING
+        if not optimizers and isinstance(target, Unknown):
+            optimizers = frozenset({actor(walk, ActorKind.OPTIMIZER, target.path).id})
+        through = {"scaler": base.id} if _enabled(walk, base) else {}
+        for optimizer in sorted(optimizers):
+            if attr == "step":
+                walk.emit(
+                    EventKind.STEP, node, actor=optimizer, optimizers=frozenset({optimizer}), attrs=through
+                )
+            elif through:
+                walk.emit(
+                    EventKind.UNSCALE, node, actor=base.id, optimizers=frozenset({optimizer}), attrs=through
+                )
+        return NONE
+    if attr == "update" and _enabled(walk, base):
+        walk.emit(EventKind.SCALER_UPDATE, node, actor=base.id)
+        return NONE
+    return Unknown(f"{base.id}.{attr}()")
+
+
+def _enabled(walk: Walk, scaler: ActorRef) -> bool:
+    return walk.recorder.actors[scaler.id].attrs.get("enabled", True) is not False
+
+
+def _scaled_by(walk: Walk, base: ActorRef, loss: Value | None) -> Tensor:
+    tensor = loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None, loss=True)
+    return Tensor(tensor.models, tensor.scaled, base.id if _enabled(walk, base) else None, loss=True)
+
+
+def _schedule(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.Call) -> Value | None:
+    if attr == "step" and (not base.prepared or walk.synced):
+        schedule = walk.recorder.actors[base.id]
+        of = frozenset(id for id in schedule.of if id.startswith(ActorKind.OPTIMIZER))
+        attrs: dict[str, object] = {}
+        if args.all() and schedule.attrs.get("kind") != "ReduceLROnPlateau":
+            attrs["explicit"] = True
+        if walk.scale_guarded:
+            attrs["guarded"] = True
+        models = NOTHING if of else None
+        walk.emit(EventKind.SCHEDULE, node, actor=base.id, optimizers=of, models=models, attrs=attrs)
+    return Unknown(f"{base.id}.{attr}()")
+
+
+def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) -> Value | None:
+    if attr in ("train", "eval"):
+        mode = args.get(0, "mode") if attr == "train" else Const(False)
+        training = True if mode is None else truth(mode)
+        walk.emit(EventKind.MODE, node, actor=base.name, models=base.keys, attrs={"training": training})
+        return base
+    if attr in ("parameters", "named_parameters", "trainable_parameters", "get_parameters"):
+        return Params(base.keys)
+    if attr == "zero_grad":
+        walk.emit(EventKind.ZERO_GRAD, node, actor=base.name, models=base.keys)
+        return NONE
+    if attr in ("backward", "step"):
+        return frameworks.call_engine(walk, base, attr, args, node)
+    if attr in words.CLIPS:
+        clip(walk, NOTHING, base.keys, node)
+        return NONE
+    if attr in _SAME_MODEL:
+        return base
+    if attr == "forward":
+        return forward(walk, base, args, node)
+    if attr in _MODEL_QUIET:
+        return Unknown(f"{base.name}.{attr}()")
+    if optimizers_in(args.all()):
+        open_tape(walk, node, optimizers=optimizers_in(args.all()))
+    elif words.STEPS_BY_ITSELF.search(attr):
+        open_tape(walk, node, models=base.keys)
+    return forward(walk, base, args, node)
+
+
+def _tensor(walk: Walk, base: Tensor, attr: str, args: Arguments, node: ast.Call) -> Value | None:
+    if attr == "backward":
+        backward(walk, base, node)
+        return NONE
+    if attr in _DETACHED:
+        return Tensor() if attr.startswith("detach") else Unknown(f"<tensor>.{attr}()")
+    result = Tensor(base.models, base.scaled, base.scaler, base.loss)
+    if attr in ("sum", "mul", "mul_") and base.scaled is not True:
+        result.scaled = None
+    elif attr in ("div", "div_", "true_divide"):
+        result.scaled = True
+        if attr == "div_":
+            base.scaled = True
+    elif attr == "mean":
+        result.scaled = base.scaled or False
+    for value in args.all():
+        if isinstance(value, Tensor) and result.models is not None:
+            result.models = None if value.models is None else result.models | value.models
+    return result
+
+
+def _unknown(walk: Walk, base: Unknown, attr: str, args: Arguments, node: ast.Call) -> Value | None:
+    if attr in ("backward", "manual_backward"):
+        given = args.get(0, "loss")
+        if isinstance(given, Tensor) or (
+            given is not None and not isinstance(given, Const) and args.positional
+        ):
+            backward(
+                walk, given, node, scaled=given.scaled if isinstance(given, Tensor) and given.scaled else None
+            )
+        else:
+            backward(walk, base, node)
+        return NONE
+    if attr in ("parameters", "named_parameters"):
+        return Params(None)
+    if attr == "zero_grad":
+        walk.emit(EventKind.ZERO_GRAD, node, models=None)
+        return NONE
+    if attr in words.CLIPS:
+        optimizers = optimizers_in(args.all())
+        clip(walk, optimizers, models_in(args.all()), node)
+        return Unknown(f"{base.path}.{attr}()")
+    if attr in ("prepare", "setup") and (optimizers_in(args.all()) or models_in(args.all())):
+        return frameworks.prepared(args)
+    return None
+
+
+def call_inherited(walk: Walk, base: Instance, attr: str, args: Arguments, node: ast.Call) -> Value | None:
+    """A method that the file's class does not define."""
+    if attr == "manual_backward" or (attr == "backward" and args.positional):
+        backward(walk, args.positional[0] if args.positional else NONE, node)
+        return NONE
+    if attr == "optimizers" and base.model is not None:
+        return _lightning_optimizers(walk, base)
+    if attr == "clip_gradients":
+        clip(walk, optimizers_in(args.all()), NOTHING, node)
+        return NONE
+    if base.model is not None:
+        return _model(walk, base.model, attr, args, node) if attr not in ("log", "log_dict") else NONE
+    if base.cls.outside_bases() and not words.HARMLESS.search(attr):
+        open_tape(walk, node)
+        return Unknown(f"{base.name}.{attr}()")
+    return None
+
+
+def _lightning_optimizers(walk: Walk, base: Instance) -> Value:
+    return Unknown("self.optimizers()")
+
+
+def call_actor(walk: Walk, func: Value, args: Arguments, node: ast.Call) -> Value | None:
+    """An optimizer or scaler that is itself called: timm's `loss_scaler(loss, optimizer, ...)`."""
+    if isinstance(func, ActorRef) and func.kind is ActorKind.SCALER and len(args.all()) >= 2:
+        return _native_scaler(walk, func, args, node)
+    if isinstance(func, ActorRef):
+        open_tape(
+            walk, node, optimizers=frozenset({func.id}) if func.kind is ActorKind.OPTIMIZER else NOTHING
+        )
+        return Unknown(f"{func.id}()")
+    if isinstance(func, Tensor | Params | Grad):
+        return func
+    return None
+
+
+def _native_scaler(walk: Walk, scaler: ActorRef, args: Arguments, node: ast.Call) -> Value:
+    loss = args.get(0, "loss")
+    optimizers = optimizers_in(args.all())
+    backward(walk, _scaled_by(walk, scaler, loss), node)
+    updates = args.keywords.get("update_grad") or args.keywords.get("need_update")
+    if updates is None or holds(walk, updates):
+        through = {"scaler": scaler.id}
+        walk.emit(EventKind.UNSCALE, node, actor=scaler.id, optimizers=optimizers, attrs=through)
+        for optimizer in sorted(optimizers):
+            walk.emit(EventKind.STEP, node, actor=optimizer, optimizers=frozenset({optimizer}), attrs=through)
+        walk.emit(EventKind.SCALER_UPDATE, node, actor=scaler.id)
+    return Unknown(f"{scaler.id}()")
+
+
+def call_collection(walk: Walk, base: Seq | Map, attr: str, args: Arguments) -> Value:
+    if isinstance(base, Seq):
+        if attr == "append" and args.positional:
+            base.items.append(args.positional[0])
+        elif attr == "extend" and args.positional:
+            extra = args.positional[0]
+            base.items += extra.items if isinstance(extra, Seq) else [extra]
+        elif attr == "pop" and base.items:
+            return base.items[-1]
+        return NONE
+    if attr == "values":
+        return Seq(list(base.items.values()))
+    if attr == "items":
+        return Seq([Seq([Const(key), value]) for key, value in base.items.items()])
+    if attr == "keys":
+        return Seq([Const(key) for key in base.items])
+    if attr in ("get", "pop") and args.positional and isinstance(args.positional[0], Const):
+        found = base.items.get(args.positional[0].value)
+        return found or (args.positional[1] if len(args.positional) > 1 else NONE)
+    if attr == "update" and args.positional and isinstance(args.positional[0], Map):
+        base.items.update(args.positional[0].items)
+    return Unknown(f"<dict>.{attr}()")

@@ -1,0 +1,47 @@
+"""One file in, one observation out: every root of the file walked along its paths."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.facts import EventKind, Observation, Source, Tape
+from gradclinic.static.roots import find_roots, walk_root
+from gradclinic.static.survey import Survey
+
+_TELLING = frozenset(
+    {
+        EventKind.BACKWARD,
+        EventKind.STEP,
+        EventKind.CLIP,
+        EventKind.UNSCALE,
+        EventKind.SCALER_UPDATE,
+        EventKind.SCHEDULE,
+    }
+)
+
+
+def observe_source(text: str, path: str) -> Observation:
+    """The tapes of the training loops in `text`. SyntaxError and ValueError are those of `ast.parse`."""
+    tree = ast.parse(text, path)
+    if "backward" not in text and "step" not in text:
+        return Observation(Source.STATIC)
+    survey = Survey(tree)
+    cases: list[tuple[object, ...]] = []
+    reached: set[ast.AST] = set()
+    for root in find_roots(tree, survey):
+        if root.node in reached:
+            continue
+        tapes = walk_root(root, tree, survey, path, reached)
+        telling = _distinct([tape for tape in tapes if tape.kinds & _TELLING])
+        if telling:
+            cases.append(telling)
+    return Observation(Source.STATIC, tuple(cases))
+
+
+def _distinct(tapes: list[Tape]) -> tuple[Tape, ...]:
+    """Each order of events once, though several paths may lead to it."""
+    seen: dict[tuple[object, ...], Tape] = {}
+    for tape in tapes:
+        key = tuple((e.kind, e.where, e.actor, e.optimizers, tuple(e.attrs.items())) for e in tape.events)
+        seen.setdefault(key, tape)
+    return tuple(seen.values())

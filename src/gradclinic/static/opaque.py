@@ -1,0 +1,187 @@
+"""Calls that cannot be followed, and what they might do to the actors they are given."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+
+from gradclinic.facts import ActorKind, EventKind
+from gradclinic.static import words
+from gradclinic.static.conditions import name_of
+from gradclinic.static.values import (
+    NOTHING,
+    Accelerator,
+    ActorRef,
+    Criterion,
+    Instance,
+    Keys,
+    Map,
+    Model,
+    Params,
+    Partial,
+    Seq,
+    Tensor,
+    Unknown,
+    Value,
+)  # fmt: skip
+from gradclinic.static.walk import Arguments, Walk
+
+_DEEPEST_LOOK = 3
+
+
+def parts(values: Iterable[Value | None], depth: int = _DEEPEST_LOOK) -> Iterable[Value]:
+    """The values and what they hold."""
+    for value in values:
+        if value is None:
+            continue
+        yield value
+        if not depth:
+            continue
+        if isinstance(value, Seq):
+            yield from parts(value.items, depth - 1)
+        elif isinstance(value, Map | Partial):
+            held = value.items.values() if isinstance(value, Map) else value.args
+            yield from parts(list(held), depth - 1)
+        elif isinstance(value, Instance):
+            yield from parts([*value.attrs.values(), value.model], depth - 1)
+        elif isinstance(value, Unknown):
+            yield from parts(value.holds, depth - 1)
+
+
+def optimizers_in(values: Iterable[Value | None]) -> Keys:
+    found: set[str] = set()
+    for part in parts(values):
+        if isinstance(part, ActorRef) and part.kind is ActorKind.OPTIMIZER:
+            found.add(part.id)
+        elif isinstance(part, Params):
+            found |= part.optimizers
+    return frozenset(found)
+
+
+def models_in(values: Iterable[Value | None]) -> Keys | None:
+    """Models among the values; None when there are parameters of an unknown one."""
+    found: set[str] = set()
+    for part in parts(values):
+        if isinstance(part, Model):
+            found |= part.keys
+        elif isinstance(part, Params):
+            if part.models is None:
+                return None
+            found |= part.models
+    return frozenset(found)
+
+
+def open_tape(walk: Walk, node: ast.AST, *, optimizers: Keys = NOTHING, models: Keys | None = None) -> None:
+    """Say that anything may have happened here, to these optimizers or to any."""
+    walk.emit(EventKind.OPAQUE, node, optimizers=optimizers, models=models)
+
+
+def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call) -> Value:
+    """A function of another file, or one that came as a parameter."""
+    values = args.all()
+    holds = func.holds if isinstance(func, Unknown) else ()
+    if words.FETCH_FUNCTION.match(name):
+        walk.emit(EventKind.BATCH, node)
+        return Unknown(f"{name_of(func)}()")
+    made = _made(walk, name, values, node)
+    if made is not None:
+        return made
+    _open_where_needed(walk, name, values, holds, node)
+    return outcome(walk, func, name, args, node)
+
+
+def _open_where_needed(
+    walk: Walk, name: str, values: list[Value], holds: tuple[Value, ...], node: ast.Call
+) -> None:
+    optimizers = optimizers_in([*values, *holds])
+    constructs = name[:1].isupper()
+    if optimizers:
+        if not constructs and not words.HARMLESS.search(name):
+            open_tape(walk, node, optimizers=optimizers)
+    elif any(isinstance(part, ActorRef | Accelerator) for part in parts([*values, *holds])):
+        if not constructs and not words.HARMLESS.search(name):
+            open_tape(walk, node)
+    elif any(isinstance(value, Tensor) and value.loss for value in values):
+        if not words.HARMLESS_FOR_MODEL.search(name):
+            open_tape(walk, node)
+    else:
+        models = models_in([*values, *holds])
+        if models and not constructs and not words.HARMLESS_FOR_MODEL.search(name):
+            open_tape(walk, node, models=models)
+
+
+def _made(walk: Walk, name: str, values: list[Value], node: ast.Call) -> Value | None:
+    """What an unseen constructor or factory makes, told by its name and by what it is given."""
+    optimizers = optimizers_in(values)
+    if (
+        optimizers
+        and (words.SCHEDULE_NAME.search(name) or name.endswith("LR"))
+        and "step" not in name.lower()
+    ):
+        return build(
+            walk, ActorKind.SCHEDULE, name, node, of=optimizers, attrs={"torch": False, "kind": name}
+        )
+    if optimizers and name[:1].isupper() and words.OPTIMIZER_WRAPPER.search(name):
+        return next(part for part in parts(values) if isinstance(part, ActorRef))
+    given_parameters = any(isinstance(part, Params) for part in parts(values))
+    if (
+        given_parameters
+        and not optimizers
+        and (name in words.OPTIMIZER_LIKE or words.OPTIMIZER_CLASS.search(name))
+    ):
+        return build(walk, ActorKind.OPTIMIZER, name, node, of=models_in(values) or NOTHING)
+    if words.OPTIMIZER_FACTORY.search(name) and models_in(values):
+        return build(walk, ActorKind.OPTIMIZER, name, node, of=models_in(values) or NOTHING)
+    if (
+        words.SCALER_NAME.search(name)
+        and name[:1].isupper()
+        and "Scaler" in name
+        and name not in words.DATA_SCALERS
+    ):
+        return build(walk, ActorKind.SCALER, name, node)
+    return None
+
+
+def build(
+    walk: Walk,
+    kind: ActorKind,
+    type: str,
+    node: ast.AST,
+    *,
+    of: Keys = NOTHING,
+    attrs: Mapping[str, object] | None = None,
+) -> ActorRef:
+    """A new actor and its BUILD event."""
+    where = walk.at(node)
+    id = walk.recorder.actor(kind, walk.assigning or type, type=type, built=where, of=of, attrs=attrs)
+    concerned = frozenset(i for i in of if kind is ActorKind.SCHEDULE and i.startswith(ActorKind.OPTIMIZER))
+    walk.emit(EventKind.BUILD, node, actor=id, optimizers=concerned)
+    return ActorRef(id, kind)
+
+
+def outcome(walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call) -> Value:
+    """What an unseen function gives back: tensors in, a tensor out; a model in a coat is that model."""
+    values = args.all()
+    if words.LOSS_FUNCTION.search(name) and not name[:1].isupper():
+        reached: Keys | None = NOTHING
+        known = [value for value in values if isinstance(value, Tensor)]
+        for tensor in known:
+            reached = None if tensor.models is None or reached is None else reached | tensor.models
+        walk.emit(EventKind.LOSS, node)
+        return Tensor(reached if known and reached else None, scaled=None, loss=True)
+    if words.CRITERION_NAME.search(name) and name[:1].isupper():
+        return Criterion(mean=None)
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    if tensors and all(tensor.models is not None for tensor in tensors):
+        reached = frozenset().union(*(tensor.models or NOTHING for tensor in tensors))
+        if reached:
+            return Tensor(reached, scaled=None, loss=any(tensor.loss for tensor in tensors))
+    models = [value for value in values if isinstance(value, Model)]
+    if len(models) == 1 and words.WRAPS_MODEL.search(name):
+        return models[0]
+    if not models and words.MODEL_FACTORY.search(name):
+        place = f"@{node.lineno}:{node.col_offset}"
+        return Model(frozenset({f"{name}{place}"}), walk.assigning or name)
+    held = tuple(part for part in parts(values) if isinstance(part, ActorRef | Model))
+    path = f"{name_of(func)}()"
+    return Unknown(path if not walk.assigning else f"{walk.assigning}={path}", holds=held)

@@ -1,0 +1,67 @@
+"""The paths a piece of code can take, walked one after another.
+
+A walk asks for each condition it cannot decide; the same condition gets the same answer all along one path.
+First every condition is seen both ways, each flip alone; then, if there are few, all combinations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice, product
+from typing import TypeVar
+
+T = TypeVar("T")
+MOST_PATHS = 48
+MOST_COMBINED = 5
+"""Conditions that are still combined in every way."""
+
+
+@dataclass(slots=True)
+class Choices:
+    """The answers of one path: those forced on it, and True for all it meets beyond them."""
+
+    forced: dict[str, bool]
+    asked: dict[str, bool] = field(default_factory=dict)
+
+    def decide(self, condition: str) -> bool:
+        known = self.asked.get(condition)
+        if known is None:
+            known = self.asked[condition] = self.forced.get(condition, True)
+        return known
+
+
+def explore(walk: Callable[[Choices], T], afford: Callable[[], bool]) -> Iterator[T]:
+    """`walk` along every path, as far as they are few and `afford` says that time is left."""
+    waiting: list[dict[str, bool]] = [{}]
+    walked: set[frozenset[tuple[str, bool]]] = set()
+    known: list[str] = []
+    while waiting and len(walked) < MOST_PATHS and afford():
+        choices = Choices(waiting.pop(0))
+        yield walk(choices)
+        walked.add(frozenset(choices.asked.items()))
+        for condition in choices.asked:
+            if condition not in known:
+                known.append(condition)
+                waiting.append({**_before(choices, condition), condition: False})
+    if not 1 < len(known) <= MOST_COMBINED:
+        return
+    for answers in islice(product((True, False), repeat=len(known)), 2**MOST_COMBINED):
+        forced = dict(zip(known, answers, strict=True))
+        if any(all(forced.get(c, a) == a for c, a in path) for path in walked):
+            continue
+        if not afford():
+            return
+        choices = Choices(forced)
+        yield walk(choices)
+        walked.add(frozenset(choices.asked.items()))
+
+
+def _before(choices: Choices, condition: str) -> dict[str, bool]:
+    """The answers that led to `condition` being asked."""
+    answers: dict[str, bool] = {}
+    for asked, answer in choices.asked.items():
+        if asked == condition:
+            break
+        answers[asked] = answer
+    return answers

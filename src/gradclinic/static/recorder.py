@@ -1,0 +1,93 @@
+"""The tape while it is being written: actors come to light, and events wait for their optimizers.
+
+Which optimizers a backward concerns is known only at the end, when all optimizers of the walk have been seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gradclinic.facts import Actor, ActorKind, Event, EventKind, Location, Source, Tape
+from gradclinic.static.values import NOTHING, Keys, overlap
+
+
+@dataclass(slots=True)
+class Draft:
+    kind: EventKind
+    where: Location
+    actor: str | None
+    models: Keys | None
+    """Models it concerns; None when that is not known."""
+    optimizers: Keys
+    """Optimizers it surely concerns."""
+    attrs: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Recorder:
+    drafts: list[Draft] = field(default_factory=list)
+    actors: dict[str, Actor] = field(default_factory=dict)
+    muted: int = 0
+
+    def emit(
+        self,
+        kind: EventKind,
+        where: Location,
+        *,
+        actor: str | None = None,
+        models: Keys | None = NOTHING,
+        optimizers: Keys = NOTHING,
+        attrs: Mapping[str, object] | None = None,
+    ) -> None:
+        if not self.muted:
+            self.drafts.append(Draft(kind, where, actor, models, optimizers, attrs or {}))
+
+    def actor(
+        self,
+        kind: ActorKind,
+        name: str,
+        *,
+        type: str = "",
+        built: Location | None = None,
+        of: Keys = NOTHING,
+        attrs: Mapping[str, object] | None = None,
+    ) -> str:
+        """The id of a new actor, or of the one built at the same place before: a loop may rebuild it."""
+        place = f"@{built.line}:{built.column}" if built else ""
+        id = f"{kind}:{name}{place}"
+        self.actors[id] = Actor(id, kind, name, type, built, tuple(sorted(of)), attrs or {})
+        return id
+
+    def extend(self, id: str, of: Keys) -> None:
+        actor = self.actors[id]
+        self.actors[id] = replace(actor, of=tuple(sorted({*actor.of, *of})))
+
+    def rename(self, id: str, name: str) -> None:
+        if id in self.actors:
+            self.actors[id] = replace(self.actors[id], name=name)
+
+    def tape(self, *, complete: bool) -> Tape:
+        optimizers = {
+            id: frozenset(actor.of) for id, actor in self.actors.items() if actor.kind is ActorKind.OPTIMIZER
+        }
+        events = tuple(
+            Event(d.kind, d.where, d.actor, _concerned(d, optimizers), d.attrs, index)
+            for index, d in enumerate(self.drafts)
+        )
+        return Tape(Source.STATIC, events, dict(self.actors), complete)
+
+
+def _concerned(draft: Draft, optimizers: Mapping[str, Keys]) -> Keys | None:
+    if draft.optimizers:
+        return draft.optimizers
+    if draft.models is not None and not draft.models:
+        return NOTHING
+    if len(optimizers) == 1:
+        ((id, of),) = optimizers.items()
+        apart = draft.models is not None and of and not overlap(draft.models, of)
+        return NOTHING if apart else frozenset({id})
+    if draft.models is None or not all(optimizers.values()):
+        return None
+    return frozenset(id for id, of in optimizers.items() if overlap(draft.models, of))

@@ -1,0 +1,80 @@
+"""What an object built out of sight must be, judged by its name and by what the file does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from gradclinic.facts import ActorKind
+from gradclinic.static import words
+from gradclinic.static.survey import Survey
+from gradclinic.static.values import Accelerator, ActorRef, Criterion, Model, Num, Stream, Unknown, Value
+from gradclinic.static.walk import Walk
+
+_MODEL_METHODS = frozenset({"parameters", "named_parameters", "train", "eval", "zero_grad", "forward"})
+_SCALER_METHODS = frozenset({"scale", "unscale_", "get_scale"})
+_SCHEDULE_METHODS = frozenset({"get_last_lr", "get_lr"})
+
+
+def role_of(survey: Survey, name: str) -> str:
+    """optimizer, scaler, schedule, model, accelerator, criterion, loader or nothing."""
+    methods: AbstractSet[str] = survey.methods_of.get(name, frozenset())
+    if name == "accelerator" or "sync_gradients" in methods:
+        return "accelerator"
+    if name == "fabric" and "backward" in methods:
+        return "fabric"
+    if "unscale_" in methods or (_SCALER_METHODS & methods and ("update" in methods or "step" in methods)):
+        return "scaler"
+    if words.SCALER_NAME.search(name) and ("step" in methods or "scale" in methods or not methods):
+        return "scaler"
+    if words.SCHEDULE_NAME.search(name) and ("step" in methods or not methods):
+        return "schedule"
+    if "step" in methods and not words.NOT_AN_OPTIMIZER.search(name):
+        if "zero_grad" in methods or words.OPTIMIZER_NAME.search(name):
+            return "optimizer"
+        if _SCHEDULE_METHODS & methods:
+            return "schedule"
+    if words.OPTIMIZER_NAME.search(name) and (
+        "zero_grad" in methods or "param_groups" in methods or not methods
+    ):
+        return "optimizer"
+    if words.CRITERION_NAME.search(name) and not methods:
+        return "criterion"
+    if words.NOT_A_MODEL.search(name):
+        return ""
+    if words.MODEL_NAME.search(name) or len(_MODEL_METHODS & methods) >= 2:
+        return "model"
+    return ""
+
+
+def infer(walk: Walk, name: str, path: str) -> Value:
+    """A value for something called `name`, reached by `path`, that was never assigned in sight."""
+    role = role_of(walk.survey, name)
+    if role == "optimizer":
+        if name.endswith("s") and not words.OPTIMIZER_NAME.search(name[:-1] + "_") and path.endswith("s"):
+            return Unknown(path)
+        return actor(walk, ActorKind.OPTIMIZER, path)
+    if role == "scaler":
+        return actor(walk, ActorKind.SCALER, path)
+    if role == "schedule":
+        return actor(walk, ActorKind.SCHEDULE, path)
+    if role == "model":
+        return Model(frozenset({path}), path)
+    if role in ("accelerator", "fabric"):
+        return Accelerator("accelerate" if role == "accelerator" else "fabric")
+    if role == "criterion":
+        return Criterion(mean=None)
+    if words.ACCUMULATION_NAME.search(name):
+        return walk.invented(walk.window, "accumulation")
+    if words.EPOCH_NAME.search(name):
+        return Num(None, units=frozenset({"epoch"}))
+    if words.LOADER_NAME.search(name) and not words.LOSS_NAME.search(name):
+        return Stream(path)
+    return Unknown(path)
+
+
+def actor(walk: Walk, kind: ActorKind, path: str) -> ActorRef:
+    id = f"{kind}:{path}"
+    if id not in walk.recorder.actors:
+        attrs = {"torch": None} if kind is ActorKind.SCHEDULE else {}
+        id = walk.recorder.actor(kind, path, attrs=attrs)
+    return ActorRef(id, kind, built=False, prepared=kind is not ActorKind.SCHEDULE)

@@ -1,0 +1,149 @@
+"""Where a walk starts: the module itself, then every function that nothing walked before has called."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradclinic.facts import Tape
+from gradclinic.static.arithmetic import LONGEST_PERIOD
+from gradclinic.static.calls import call_function, instantiate, receive_parameters
+from gradclinic.static.paths import Choices, explore
+from gradclinic.static.recorder import Recorder
+from gradclinic.static.statements import execute
+from gradclinic.static.survey import Can, Survey
+from gradclinic.static.values import ClassDef, Frame, Func, FunctionNode, Instance
+from gradclinic.static.walk import (
+    Arguments,
+    BreakLoop,
+    Budget,
+    ContinueLoop,
+    OutOfBudget,
+    ReturnValue,
+    Stop,
+    Walk,
+)
+
+STEPS_PER_ROOT = 12_000
+_HOOKS = frozenset({"__init__", "configure_optimizers", "forward"})
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    node: FunctionNode | ast.Module
+    owner: ast.ClassDef | None = None
+
+
+def find_roots(tree: ast.Module, survey: Survey) -> Iterator[Root]:
+    """The module first; then functions nobody mentions; then what is left, in order of appearance."""
+    yield Root(tree)
+    acting = [
+        node
+        for node in survey.qualnames
+        if node not in survey.nested and node.name not in _HOOKS and survey.can(node) & Can.ACT
+    ]
+    for node in acting:
+        if not _mentioned(node, acting, survey):
+            yield Root(node, survey.owners.get(node))
+    for node in acting:
+        yield Root(node, survey.owners.get(node))
+
+
+def _mentioned(node: FunctionNode, others: list[FunctionNode], survey: Survey) -> bool:
+    return any(node.name in survey.mentions(other) for other in others if other is not node)
+
+
+def walk_root(root: Root, tree: ast.Module, survey: Survey, path: str, reached: set[ast.AST]) -> list[Tape]:
+    budget = Budget(STEPS_PER_ROOT)
+
+    def walk_path(choices: Choices) -> Tape:
+        return _walk(root, tree, survey, path, choices, budget, reached)
+
+    return list(explore(walk_path, budget.left))
+
+
+def _walk(
+    root: Root,
+    tree: ast.Module,
+    survey: Survey,
+    path: str,
+    choices: Choices,
+    budget: Budget,
+    reached: set[ast.AST],
+) -> Tape:
+    period = max([k for k in survey.moduli if 1 < k <= LONGEST_PERIOD], default=2)
+    tail = 1 if survey.guarded else 0
+    walk = Walk(
+        path=path,
+        survey=survey,
+        recorder=Recorder(),
+        choices=choices,
+        frame=Frame(""),
+        budget=budget,
+        data_length=2 * period + tail,
+        window=2,
+        period=period,
+        execute=execute,
+        call=call_function,
+        reached=reached,
+    )
+    finished = True
+    try:
+        _enter(walk, root, tree)
+    except (ReturnValue, BreakLoop, ContinueLoop, Stop):
+        pass
+    except (OutOfBudget, RecursionError):
+        finished = False
+    complete = finished and isinstance(root.node, ast.Module) and _all_reached(survey, reached)
+    return walk.recorder.tape(complete=complete)
+
+
+def _all_reached(survey: Survey, reached: set[ast.AST]) -> bool:
+    return all(node in reached for node in survey.qualnames if survey.can(node) & Can.ACT)
+
+
+def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
+    if isinstance(root.node, ast.Module):
+        execute(walk, tree.body)
+        return
+    walk.reached.add(root.node)
+    _define(walk, tree)
+    func = _bound(walk, root)
+    if func is None:
+        return
+    frame = Frame(func.qualname, func.frame, owner=func)
+    receive_parameters(walk, func, frame)
+    walk.frame = frame
+    walk.active.append(root.node)
+    execute(walk, root.node.body)
+
+
+def _define(walk: Walk, tree: ast.Module) -> None:
+    """The module's names, without what its top level does."""
+    walk.recorder.muted += 1
+    for statement in tree.body:
+        if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Expr):
+            continue
+        with contextlib.suppress(ReturnValue, BreakLoop, ContinueLoop, Stop):
+            execute(walk, [statement])
+    walk.recorder.muted -= 1
+
+
+def _bound(walk: Walk, root: Root) -> Func | None:
+    assert not isinstance(root.node, ast.Module)
+    if root.owner is None:
+        found = walk.frame.vars.get(root.node.name)
+        return found if isinstance(found, Func) and found.node is root.node else None
+    cls = walk.frame.vars.get(root.owner.name)
+    if not isinstance(cls, ClassDef):
+        return None
+    method = cls.attrs.get(root.node.name)
+    if not isinstance(method, Func):
+        return None
+    instance = instantiate(walk, cls, Arguments(partial=True), root.owner)
+    if not isinstance(instance, Instance):
+        instance = Instance(cls, "self", model=instance)  # type: ignore[arg-type]
+    instance.name = "self"
+    return Func(method.node, method.frame, method.qualname, bound=instance)

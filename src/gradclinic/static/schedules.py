@@ -1,0 +1,62 @@
+"""Learning-rate schedules as they are built: their length, and the unit it was computed in."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.facts import ActorKind
+from gradclinic.static import words
+from gradclinic.static.opaque import build, optimizers_in, parts
+from gradclinic.static.values import ActorRef, Num, Value
+from gradclinic.static.walk import Arguments, Walk
+
+_LENGTH_POSITION = {
+    "CosineAnnealingLR": 1,
+    "OneCycleLR": 2,
+    "PolynomialLR": 1,
+    "get_linear_schedule_with_warmup": 2,
+    "get_cosine_schedule_with_warmup": 2,
+    "get_polynomial_decay_schedule_with_warmup": 2,
+    "get_scheduler": 3,
+}
+
+
+def build_schedule(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
+    optimizers = optimizers_in(args.all())
+    if not optimizers and not args.all():
+        return None
+    length = _length(name, args)
+    planned = length.value if isinstance(length, Num) and not length.invented else None
+    attrs = {"torch": True, "kind": name, "planned": planned, "planned_unit": _unit(length, args)}
+    parts_of_it = {
+        part.id
+        for part in parts(args.all())
+        if isinstance(part, ActorRef) and part.kind is ActorKind.SCHEDULE
+    }
+    for id in parts_of_it:
+        optimizers |= {of for of in walk.recorder.actors[id].of if of.startswith(ActorKind.OPTIMIZER)}
+    return build(walk, ActorKind.SCHEDULE, name, node, of=optimizers | parts_of_it, attrs=attrs)
+
+
+def _length(name: str, args: Arguments) -> Value | None:
+    for keyword in words.SCHEDULE_LENGTHS:
+        if keyword in args.keywords:
+            return args.keywords[keyword]
+    position = _LENGTH_POSITION.get(name)
+    return args.positional[position] if position is not None and position < len(args.positional) else None
+
+
+def _unit(length: Value | None, args: Arguments) -> str | None:
+    if "epochs" in args.keywords and "steps_per_epoch" in args.keywords:
+        per_epoch = args.keywords["steps_per_epoch"]
+        units = per_epoch.units if isinstance(per_epoch, Num) else frozenset()
+        return "update" if "update" in units else "batch" if "batch" in units else None
+    if not isinstance(length, Num):
+        return None
+    if "update" in length.units:
+        return "update"
+    if "accumulation" in length.units:
+        return None
+    if "batch" in length.units:
+        return "batch" if "epoch" in length.units else None
+    return "epoch" if length.units == {"epoch"} else None

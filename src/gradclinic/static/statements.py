@@ -1,0 +1,356 @@
+"""Statements, executed for their effect on names, on the path, and on the tape."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from gradclinic.static import contexts, imports, loops, words
+from gradclinic.static.arithmetic import binary
+from gradclinic.static.conditions import holds, name_of, truth
+from gradclinic.static.expressions import evaluate, lookup, spread
+from gradclinic.static.gradients import assign_gradient, write_weights
+from gradclinic.static.survey import Can, last_name
+from gradclinic.static.values import (
+    NONE,
+    ActorRef,
+    ClassDef,
+    Const,
+    Frame,
+    Func,
+    Grad,
+    Instance,
+    Lib,
+    Map,
+    Model,
+    Num,
+    Params,
+    Seq,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+)  # fmt: skip
+from gradclinic.static.walk import BreakLoop, ContinueLoop, ReturnValue, Stop, Walk
+
+
+def execute(walk: Walk, body: list[ast.stmt]) -> None:
+    for statement in body:
+        walk.tick()
+        handler = _HANDLERS.get(type(statement))
+        if handler is not None:
+            handler(walk, statement)
+
+
+def _expression(walk: Walk, node: ast.Expr) -> None:
+    if not isinstance(node.value, ast.Constant):
+        evaluate(walk, node.value)
+
+
+def _assign(walk: Walk, node: ast.Assign) -> None:
+    value = _valued(walk, node.value, node.targets[0])
+    for target in node.targets:
+        assign(walk, target, value)
+
+
+def _annotated(walk: Walk, node: ast.AnnAssign) -> None:
+    if node.value is not None:
+        assign(walk, node.target, _valued(walk, node.value, node.target))
+
+
+def _valued(walk: Walk, value: ast.expr, target: ast.expr) -> Value:
+    before, walk.assigning = walk.assigning, _label(target)
+    try:
+        return evaluate(walk, value)
+    finally:
+        walk.assigning = before
+
+
+def _label(target: ast.expr) -> str:
+    if isinstance(target, ast.Name):
+        return target.id
+    if isinstance(target, ast.Attribute):
+        base = _label(target.value)
+        return f"{base}.{target.attr}" if base else target.attr
+    return ""
+
+
+def assign(walk: Walk, target: ast.expr, value: Value) -> None:
+    if isinstance(target, ast.Name):
+        if isinstance(value, Tensor) and not value.loss and words.LOSS_NAME.search(target.id):
+            value.loss = True
+        if isinstance(value, Num):
+            value = _with_unit(value, target.id)
+        _store(walk.frame, target.id, value)
+    elif isinstance(target, ast.Attribute):
+        base = evaluate(walk, target.value)
+        _assign_attribute(walk, base, target, value)
+    elif isinstance(target, ast.Tuple | ast.List):
+        for part, held in zip(target.elts, spread(walk, value, target.elts), strict=True):
+            assign(walk, part, held)
+    elif isinstance(target, ast.Starred):
+        assign(walk, target.value, value)
+    elif isinstance(target, ast.Subscript):
+        _assign_item(walk, target, value)
+
+
+def _with_unit(value: Num, name: str) -> Num:
+    """`epochs = 3` counts epochs, `accumulate = 4` the batches of a window."""
+    if value.units:
+        return value
+    for pattern, unit in ((words.ACCUMULATION_NAME, "accumulation"), (words.EPOCH_NAME, "epoch")):
+        if pattern.search(name):
+            return Num(value.value, value.invented, frozenset({unit}))
+    return value
+
+
+def _store(frame: Frame, name: str, value: Value) -> None:
+    if name in frame.shared:
+        holder = frame.parent
+        while holder is not None and name not in holder.vars and holder.parent is not None:
+            holder = holder.parent
+        frame = holder or frame
+    frame.vars[name] = value
+
+
+def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Value) -> None:
+    if target.attr == "grad":
+        owner = base if isinstance(base, Params) else Params(None)
+        assign_gradient(walk, owner, value, target)
+    elif isinstance(base, Params) and target.attr == "data":
+        write_weights(walk, base, target)
+    elif isinstance(base, Instance | Unknown | Model):
+        if isinstance(value, Num):
+            value = _with_unit(value, target.attr)
+        base.attrs[target.attr] = value
+        if isinstance(base, Instance) and isinstance(value, ActorRef):
+            walk.recorder.rename(value.id, f"{_label(target)}")
+    elif isinstance(base, Grad):
+        assign_gradient(walk, base.of, value, target)
+
+
+def _assign_item(walk: Walk, target: ast.Subscript, value: Value) -> None:
+    base = evaluate(walk, target.value)
+    index = evaluate(walk, target.slice) if not isinstance(target.slice, ast.Slice) else NONE
+    if isinstance(base, Map):
+        key = index.value if isinstance(index, Const | Num) and index.value is not None else name_of(index)
+        base.items[key] = value
+    elif isinstance(base, Unknown):
+        base.attrs[f"[{name_of(index)}]"] = value
+    elif isinstance(base, Grad):
+        assign_gradient(walk, base.of, None, target)
+
+
+def _augmented(walk: Walk, node: ast.AugAssign) -> None:
+    value = evaluate(walk, node.value)
+    if isinstance(node.target, ast.Attribute) and node.target.attr == "grad":
+        evaluate(walk, node.target.value)
+        assign_gradient(walk, Params(None), None, node.target)
+        return
+    current = evaluate(walk, node.target)
+    if isinstance(current, Grad):
+        assign_gradient(walk, current.of, None, node.target)
+        return
+    if isinstance(current, Params) and not isinstance(value, Params | Seq):
+        write_weights(walk, current, node.target)
+        return
+    if isinstance(current, Unknown) and isinstance(value, Num) and isinstance(node.op, ast.Add):
+        current = Num(0, invented=True)
+    assign(walk, node.target, binary(walk, current, node.op, value))
+
+
+def _if(walk: Walk, node: ast.If) -> None:
+    test = evaluate(walk, node.test)
+    known = truth(test)
+    if known is None and _is_main(node.test):
+        known = True
+    can = walk.survey.can_any(node.body) | walk.survey.can_any(node.orelse)
+    if known is None and not can & Can.ACT and _only_stops(walk, node):
+        known = False
+    if known is None and not walk.summarising and can & (Can.ACT | Can.LEAVE):
+        known = holds(walk, test)
+    if known is None:
+        _both(walk, node)
+        return
+    guarded = bool(words.SCALE_ASKED.search(name_of(test)))
+    walk.scale_guarded += guarded
+    try:
+        execute(walk, node.body if known else node.orelse)
+    finally:
+        walk.scale_guarded -= guarded
+
+
+def _is_main(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+def _only_stops(walk: Walk, node: ast.If) -> bool:
+    """`if bad: raise ...`: the path that goes on is the one to walk."""
+    last = node.body[-1]
+    return isinstance(last, ast.Raise) or (
+        isinstance(last, ast.Expr)
+        and isinstance(last.value, ast.Call)
+        and last_name(last.value.func) in ("exit", "_exit", "quit")
+    )
+
+
+def _both(walk: Walk, node: ast.If) -> None:
+    """Run both branches of a condition that changes nothing but values, and join what they leave."""
+    before = dict(walk.frame.vars)
+    leave_first = _quietly(walk, node.body)
+    after_first = walk.frame.vars
+    walk.frame.vars = dict(before)
+    leave_second = _quietly(walk, node.orelse)
+    if leave_first and not leave_second:
+        return
+    if leave_second and not leave_first:
+        walk.frame.vars = after_first
+        return
+    for name in after_first.keys() | walk.frame.vars.keys():
+        one, other = after_first.get(name), walk.frame.vars.get(name)
+        if one is not other:
+            walk.frame.vars[name] = join(one, other, f"<{name}@{node.lineno}>")
+
+
+def _quietly(walk: Walk, body: list[ast.stmt]) -> bool:
+    """True when the branch left by itself."""
+    try:
+        execute(walk, body)
+    except (ReturnValue, BreakLoop, ContinueLoop, Stop):
+        return True
+    return False
+
+
+def _with(walk: Walk, node: ast.With | ast.AsyncWith) -> None:
+    leaving: list[Callable[[], None]] = []
+    try:
+        for item in node.items:
+            value, leave = contexts.enter(walk, item.context_expr)
+            leaving.append(leave)
+            if item.optional_vars is not None:
+                assign(walk, item.optional_vars, value)
+        execute(walk, node.body)
+    finally:
+        for leave in reversed(leaving):
+            leave()
+
+
+def _try(walk: Walk, node: ast.Try) -> None:
+    try:
+        try:
+            execute(walk, node.body)
+        except Stop:
+            if not node.handlers:
+                raise
+            execute(walk, node.handlers[0].body)
+        else:
+            execute(walk, node.orelse)
+    finally:
+        execute(walk, node.finalbody)
+
+
+def _match(walk: Walk, node: ast.Match) -> None:
+    subject = name_of(evaluate(walk, node.subject))
+    for index, case in enumerate(node.cases):
+        last = index == len(node.cases) - 1
+        if last or walk.decide(f"{subject} matches {ast.unparse(case.pattern)}"):
+            execute(walk, case.body)
+            return
+
+
+def _return(walk: Walk, node: ast.Return) -> None:
+    value = evaluate(walk, node.value) if node.value is not None else NONE
+    if walk.returned and walk.summarising:
+        walk.returned[-1].append(value)
+    raise ReturnValue(value)
+
+
+def _raise(walk: Walk, node: ast.Raise) -> None:
+    raise Stop
+
+
+def _break(walk: Walk, node: ast.Break) -> None:
+    raise BreakLoop
+
+
+def _continue(walk: Walk, node: ast.Continue) -> None:
+    raise ContinueLoop
+
+
+def _delete(walk: Walk, node: ast.Delete) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            walk.frame.vars.pop(target.id, None)
+
+
+def _shared(walk: Walk, node: ast.Global | ast.Nonlocal) -> None:
+    walk.frame.shared.update(node.names)
+
+
+def _function(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    walk.frame.vars[node.name] = _defined(walk, node, walk.frame)
+
+
+def _defined(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Func:
+    decorators = tuple(_decorator(walk, item) for item in node.decorator_list)
+    qualname = walk.survey.qualnames.get(node, node.name)
+    return Func(node, frame, qualname, decorators=decorators)
+
+
+def _decorator(walk: Walk, node: ast.expr) -> str:
+    inner = node.func if isinstance(node, ast.Call) else node
+    if isinstance(inner, ast.Name):
+        value = lookup(walk.frame, inner.id)
+        return value.name if isinstance(value, Lib) else inner.id
+    return last_name(inner)
+
+
+def _class(walk: Walk, node: ast.ClassDef) -> None:
+    outer = walk.frame
+    bases = tuple(evaluate(walk, base) for base in node.bases if not isinstance(base, ast.Starred))
+    defined = ClassDef(node, outer, node.name, bases)
+    outer.vars[node.name] = defined
+    walk.frame = Frame(f"{node.name}", outer)
+    try:
+        for statement in node.body:
+            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+                walk.frame.vars[statement.name] = _defined(walk, statement, outer)
+            elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.ClassDef):
+                execute(walk, [statement])
+        defined.attrs = walk.frame.vars
+    finally:
+        walk.frame = outer
+
+
+def _import(walk: Walk, node: ast.Import | ast.ImportFrom) -> None:
+    walk.frame.vars.update(imports.bindings(node))
+
+
+_HANDLERS: dict[type[ast.stmt], Callable[[Walk, Any], None]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.If: _if,
+    ast.For: loops.run_for,
+    ast.AsyncFor: loops.run_for,
+    ast.While: loops.run_while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.TryStar: _try,
+    ast.Match: _match,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.Delete: _delete,
+    ast.Global: _shared,
+    ast.Nonlocal: _shared,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+}

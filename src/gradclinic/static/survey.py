@@ -1,0 +1,346 @@
+"""A first look over a file: what is defined, who mentions whom, and where something can happen.
+
+The walk itself is exact but costs time for every branch and iteration; the survey tells it which parts of a
+file can touch gradients at all, so that only those are branched and unrolled.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntFlag
+
+from gradclinic.static import words
+from gradclinic.static.values import FunctionNode
+
+
+class Can(IntFlag):
+    """What running a piece of code may do."""
+
+    NOTHING = 0
+    ACT = 1
+    """Leave an event that matters on the tape."""
+    LEAVE = 2
+    """break, continue or return."""
+    BACKWARD = 4
+    STEP = 8
+    FETCH = 16
+    """Ask for the next batch by a call."""
+    GUARD = 32
+    """Do something every k-th time."""
+    STOP = 64
+    """raise, or exit the program."""
+
+
+_ACTS = {
+    "backward": Can.BACKWARD,
+    "manual_backward": Can.BACKWARD,
+    "step": Can.STEP,
+    "manual_step": Can.STEP,
+    "zero_grad": Can.NOTHING,
+    "unscale_": Can.NOTHING,
+    "scale_loss": Can.NOTHING,
+    "prepare": Can.NOTHING,
+    "initialize": Can.NOTHING,
+    "accumulate": Can.GUARD,
+    "sync_gradients": Can.GUARD,
+    "train": Can.NOTHING,
+    "eval": Can.NOTHING,
+    "grad": Can.NOTHING,
+    "clip_master_grads": Can.NOTHING,
+}
+
+
+@dataclass(slots=True)
+class Facts:
+    """What one piece of code does by itself, before what it calls is added."""
+
+    can: Can = Can.NOTHING
+    mentions: set[str] = field(default_factory=set)
+    loops: list[ast.For | ast.AsyncFor | ast.While] = field(default_factory=list)
+
+    def add(self, other: Facts) -> None:
+        self.can |= other.can
+        self.mentions |= other.mentions
+        self.loops += other.loops
+
+
+class Survey:
+    def __init__(self, tree: ast.Module) -> None:
+        self.functions: dict[str, list[FunctionNode]] = {}
+        self.classes: dict[str, ast.ClassDef] = {}
+        self.qualnames: dict[FunctionNode, str] = {}
+        self.owners: dict[FunctionNode, ast.ClassDef] = {}
+        self.nested: set[FunctionNode] = set()
+        self.methods_of: dict[str, set[str]] = {}
+        """Method names called on each receiver, by the last part of its name."""
+        self.counted: set[str] = set()
+        """Names that are incremented somewhere."""
+        self.moduli: set[int] = set()
+        self._constants: dict[str, int] = {}
+        self._modulus_names: set[str] = set()
+        self._facts: dict[ast.AST, Facts] = {}
+        self._can: dict[ast.AST, Can] = {}
+        self._beats: dict[ast.AST, bool] = {}
+        self.module = self._block(tree.body, "", None, in_function=False)
+        self.moduli |= {self._constants[name] for name in self._modulus_names & self._constants.keys()}
+
+    # Collecting, one pass over the tree.
+
+    def _block(
+        self, body: list[ast.stmt], scope: str, owner: ast.ClassDef | None, *, in_function: bool
+    ) -> Facts:
+        facts = Facts()
+        for statement in body:
+            facts.add(self._statement(statement, scope, owner, in_function))
+        return facts
+
+    def _statement(self, node: ast.stmt, scope: str, owner: ast.ClassDef | None, in_function: bool) -> Facts:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            self._function(node, scope, owner, in_function)
+            return Facts()
+        if isinstance(node, ast.ClassDef):
+            self.classes[node.name] = node
+            return self._block(node.body, f"{scope}{node.name}.", node, in_function=False)
+        facts = Facts()
+        loops = isinstance(node, ast.For | ast.AsyncFor | ast.While)
+        if isinstance(node, ast.Return | ast.Break | ast.Continue):
+            facts.can |= Can.LEAVE
+        elif isinstance(node, ast.Raise):
+            facts.can |= Can.STOP
+        elif isinstance(node, ast.AugAssign):
+            self.counted.add(last_name(node.target))
+        elif (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Constant)
+            and type(node.value.value) is int
+        ):
+            for target in node.targets:
+                self._constants[last_name(target)] = node.value.value
+        for value in vars(node).values():
+            if isinstance(value, ast.expr):
+                self._expression(value, facts)
+            elif isinstance(value, list):
+                for item in value:
+                    if isinstance(item, ast.stmt):
+                        facts.add(self._statement(item, scope, owner, in_function))
+                    elif isinstance(item, ast.ExceptHandler | ast.match_case):
+                        facts.add(self._block(item.body, scope, owner, in_function=in_function))
+                    elif isinstance(item, ast.expr):
+                        self._expression(item, facts)
+                    elif isinstance(item, ast.withitem):
+                        self._expression(item.context_expr, facts)
+        if loops:
+            facts.can &= ~Can.LEAVE if not _returns(node) else facts.can
+            self._facts[node] = facts
+            return Facts(facts.can, facts.mentions, [node])  # type: ignore[list-item]
+        self._facts[node] = facts
+        return facts
+
+    def _function(
+        self, node: FunctionNode, scope: str, owner: ast.ClassDef | None, in_function: bool
+    ) -> None:
+        qualname = f"{scope}{node.name}"
+        self.functions.setdefault(node.name, []).append(node)
+        self.qualnames[node] = qualname
+        if in_function:
+            self.nested.add(node)
+        elif owner is not None:
+            self.owners[node] = owner
+        self._facts[node] = self._block(node.body, f"{qualname}.", None, in_function=True)
+
+    def _expression(self, root: ast.expr, facts: Facts) -> None:
+        stack: list[ast.AST] = [root]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.Name):
+                facts.mentions.add(node.id)
+                continue
+            if isinstance(node, ast.Constant):
+                continue
+            if isinstance(node, ast.Attribute):
+                facts.mentions.add(node.attr)
+                if node.attr in ("grad", "sync_gradients"):
+                    facts.can |= Can.ACT | _ACTS[node.attr]
+            elif isinstance(node, ast.Call):
+                self._call(node, facts)
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+                self._modulus(node, facts)
+            for value in vars(node).values():
+                if isinstance(value, ast.AST):
+                    stack.append(value)
+                elif isinstance(value, list):
+                    stack += [item for item in value if isinstance(item, ast.AST)]
+
+    def _modulus(self, node: ast.BinOp, facts: Facts) -> None:
+        if isinstance(node.left, ast.Constant | ast.JoinedStr):
+            return
+        facts.can |= Can.GUARD
+        if isinstance(node.right, ast.Constant) and type(node.right.value) is int:
+            self.moduli.add(node.right.value)
+        else:
+            self._modulus_names.add(last_name(node.right))
+
+    def _call(self, node: ast.Call, facts: Facts) -> None:
+        called = last_name(node.func)
+        if isinstance(node.func, ast.Attribute):
+            receiver = last_name(node.func.value)
+            self.methods_of.setdefault(receiver, set()).add(called)
+            if called == "update" and words.SCALER_NAME.search(receiver):
+                facts.can |= Can.ACT
+            if called == "step" and words.NOT_AN_OPTIMIZER.search(receiver):
+                return
+            if called in ("zero_", "exit") and receiver == "sys":
+                facts.can |= Can.STOP
+        if called in _ACTS:
+            facts.can |= Can.ACT | _ACTS[called]
+        elif (
+            called in words.CLIPS
+            or called in words.TORCH_OPTIMIZERS
+            or called in words.GRAD_SCALERS
+            or called in words.TORCH_SCHEDULES
+            or words.SCHEDULE_BUILDERS.match(called)
+        ):
+            facts.can |= Can.ACT
+        elif words.SCALER_NAME.search(called) and len(node.args) + len(node.keywords) >= 2:
+            facts.can |= Can.ACT | Can.BACKWARD | Can.STEP
+        if words.FETCH_FUNCTION.match(called):
+            facts.can |= Can.FETCH
+
+    # Asking, with what is called added.
+
+    def can(self, node: ast.AST) -> Can:
+        """What `node` may do, with the functions of this file that it mentions."""
+        known = self._can.get(node)
+        if known is not None:
+            return known
+        facts = self._facts.get(node)
+        if facts is None:
+            facts = Facts()
+            if isinstance(node, ast.expr):
+                self._expression(node, facts)
+            self._facts[node] = facts
+        self._can[node] = facts.can
+        total = facts.can | self._mentioned(facts.mentions)
+        self._can[node] = total
+        return total
+
+    def mentions(self, node: ast.AST) -> set[str]:
+        facts = self._facts.get(node)
+        return facts.mentions if facts else set()
+
+    @property
+    def guarded(self) -> bool:
+        """Whether anything in the file is done every k-th time only."""
+        return any(facts.can & Can.GUARD for facts in self._facts.values())
+
+    def can_any(self, body: Iterable[ast.stmt]) -> Can:
+        total = Can.NOTHING
+        for statement in body:
+            total |= self.can(statement)
+        return total
+
+    def _mentioned(self, names: set[str]) -> Can:
+        total = Can.NOTHING
+        for function in self._defined(names):
+            total |= self.can(function)
+        return total & ~(Can.LEAVE | Can.STOP)
+
+    def _defined(self, names: set[str]) -> list[FunctionNode]:
+        found: list[FunctionNode] = []
+        for name in names:
+            found += self.functions.get(name, ())
+            if name in self.classes:
+                found += [
+                    f for f in self.functions.get("__init__", ()) if self.owners.get(f) is self.classes[name]
+                ]
+        if "__call__" in self.functions and names:
+            found += self.functions["__call__"]
+        return found
+
+    def beats_inside(self, node: ast.AST) -> bool:
+        """Whether batches are fetched inside: by a call, or by a loop that goes over data."""
+        known = self._beats.get(node)
+        if known is not None:
+            return known
+        self._beats[node] = False
+        facts = self._facts.get(node) or Facts()
+        found = (
+            bool(facts.can & Can.FETCH)
+            or any(
+                self.beats_inside(loop) or self.owns_beat(loop) for loop in facts.loops if loop is not node
+            )
+            or any(self.beats_inside(function) for function in self._defined(facts.mentions))
+        )
+        self._beats[node] = found
+        return found
+
+    def owns_beat(self, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+        """Whether each iteration of `loop` is a micro-batch of its own."""
+        can = self.can(loop)
+        if not can & Can.BACKWARD or self.beats_inside(loop):
+            return False
+        if isinstance(loop, ast.While):
+            return bool(can & Can.STEP)
+        text = " ".join(names_in(loop.iter))
+        if words.ACCUMULATION_NAME.search(text):
+            return True
+        if isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range":
+            return bool(can & Can.STEP)
+        if words.LOADER_NAME.search(text):
+            return True
+        return bool(can & Can.STEP) and not words.SEVERAL_LOSSES.search(text)
+
+    def depth(self, loop: ast.AST) -> int:
+        """How many levels of batch loops are nested inside."""
+        return self._depth(loop, set())
+
+    def _depth(self, node: ast.AST, seen: set[ast.AST]) -> int:
+        if node in seen:
+            return 0
+        seen.add(node)
+        facts = self._facts.get(node) or Facts()
+        inner = [
+            1 + self._depth(loop, seen)
+            for loop in facts.loops
+            if loop is not node and (self.beats_inside(loop) or self.owns_beat(loop)) and not is_window(loop)
+        ]
+        called = [self._depth(function, seen) for function in self._defined(facts.mentions)]
+        return max([0, *inner, *called])
+
+
+def is_window(loop: ast.AST) -> bool:
+    """`for _ in range(accumulation_steps)`: the micro-batches of one update."""
+    return isinstance(loop, ast.For) and bool(words.ACCUMULATION_NAME.search(" ".join(names_in(loop.iter))))
+
+
+def last_name(node: ast.AST) -> str:
+    """`zero_grad` of `self.opt.zero_grad`, `opt` of `opt[0]`: what a thing is called at its end."""
+    while True:
+        if isinstance(node, ast.Name):
+            return node.id
+        if isinstance(node, ast.Attribute):
+            return node.attr
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            node = node.func
+        elif isinstance(node, ast.Starred | ast.Await):
+            node = node.value
+        else:
+            return ""
+
+
+def names_in(node: ast.AST) -> list[str]:
+    found = []
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            found.append(part.id)
+        elif isinstance(part, ast.Attribute):
+            found.append(part.attr)
+    return found
+
+
+def _returns(loop: ast.AST) -> bool:
+    return any(isinstance(node, ast.Return) for node in ast.walk(loop))

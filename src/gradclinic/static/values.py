@@ -1,0 +1,261 @@
+"""What a name can stand for while a source is walked.
+
+Actors (optimizers, scalers, schedules, models) keep their identity wherever they are passed; tensors keep
+what matters of their history: the models they came from and what scaled them. Everything else is
+`Unknown`, named by the path that led to it, so that one condition is one condition wherever it is asked.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from gradclinic.facts import ActorKind
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Keys: TypeAlias = frozenset[str]
+NOTHING: Keys = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """Anything an expression can evaluate to."""
+
+
+@dataclass(slots=True, eq=False)
+class Unknown(Value):
+    path: str
+    attrs: dict[str, Value] = field(default_factory=dict)
+    holds: tuple[Value, ...] = ()
+    """Actors it was given when it was made: its methods may act on them."""
+
+
+@dataclass(slots=True, eq=False)
+class Const(Value):
+    value: Any
+
+
+@dataclass(slots=True, eq=False)
+class Num(Value):
+    """An integer, known or not, with the units it was made of: `len(loader) * epochs`."""
+
+    value: int | None
+    invented: bool = False
+    """True for a size the walk chose itself, such as the length of a loader."""
+    units: Keys = NOTHING
+
+
+@dataclass(slots=True, eq=False)
+class Lib(Value):
+    """An imported or built-in name, by its full dotted path."""
+
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """The variables of one running function, class body or module."""
+
+    qualname: str
+    parent: Frame | None = None
+    vars: dict[str, Value] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
+    """Names declared `global` or `nonlocal`."""
+    owner: Value | None = None
+    """What `super()` refers to."""
+
+
+@dataclass(slots=True, eq=False)
+class Func(Value):
+    node: FunctionNode | ast.Lambda
+    frame: Frame
+    qualname: str
+    bound: Value | None = None
+    decorators: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class ClassDef(Value):
+    node: ast.ClassDef
+    frame: Frame
+    qualname: str
+    bases: tuple[Value, ...] = ()
+    attrs: dict[str, Value] = field(default_factory=dict)
+
+    def find(self, name: str) -> Value | None:
+        found = self.attrs.get(name)
+        if found is not None:
+            return found
+        for base in self.bases:
+            if isinstance(base, ClassDef) and base is not self:
+                found = base.find(name)
+                if found is not None:
+                    return found
+        return None
+
+    def outside_bases(self) -> list[str]:
+        """Bases that are not defined in this file, by path."""
+        names: list[str] = []
+        for base in self.bases:
+            if isinstance(base, ClassDef):
+                names += base.outside_bases()
+            elif isinstance(base, Lib):
+                names.append(base.name)
+            elif isinstance(base, Unknown):
+                names.append(base.path)
+        return [name for name in names if name != "builtins.object"]
+
+
+@dataclass(slots=True, eq=False)
+class Instance(Value):
+    cls: ClassDef
+    name: str
+    attrs: dict[str, Value] = field(default_factory=dict)
+    model: Model | None = None
+    """Set when the class is a torch module: the same object seen as a model."""
+
+
+@dataclass(slots=True, eq=False)
+class Bound(Value):
+    """A method of something that is not defined in this file, not yet called: `step = optimizer.step`."""
+
+    base: Value
+    attr: str
+
+
+@dataclass(slots=True, eq=False)
+class Partial(Value):
+    func: Value
+    args: list[Value]
+    keywords: dict[str, Value]
+
+
+@dataclass(slots=True, eq=False)
+class Seq(Value):
+    items: list[Value]
+
+
+@dataclass(slots=True, eq=False)
+class Map(Value):
+    items: dict[object, Value]
+
+
+@dataclass(slots=True, eq=False)
+class Range(Value):
+    bound: Value
+    start: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Stream(Value):
+    """Something that yields batches: a loader, an iterator over one, `enumerate` of one."""
+
+    path: str
+    counted: bool = False
+    start: int = 0
+    source: Value | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Model(Value):
+    keys: Keys
+    """Ids of the model, or of the parts of one: `m1`, `m1.encoder`."""
+    name: str
+    attrs: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class ActorRef(Value):
+    """An optimizer, scaler or schedule."""
+
+    id: str
+    kind: ActorKind
+    built: bool = True
+    """False when its role was inferred from use: it may as well be None."""
+    prepared: bool = False
+    """Given to `accelerator.prepare`: acts at window ends only."""
+
+
+@dataclass(slots=True, eq=False)
+class Criterion(Value):
+    mean: bool | None = True
+    """Whether it averages over the batch; None when that cannot be told."""
+
+
+@dataclass(slots=True, eq=False)
+class Tensor(Value):
+    models: Keys | None = NOTHING
+    """Models whose parameters a backward from here reaches; None when that is not known."""
+    scaled: bool | None = False
+    """Divided for accumulation."""
+    scaler: str | None = None
+    loss: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Params(Value):
+    """Parameters, or one of them, by the models and optimizers that hold them."""
+
+    models: Keys | None = NOTHING
+    optimizers: Keys = NOTHING
+
+
+@dataclass(slots=True, eq=False)
+class Grad(Value):
+    of: Params
+
+
+@dataclass(slots=True, eq=False)
+class Accelerator(Value):
+    """`accelerate.Accelerator` or Lightning's `Fabric`."""
+
+    framework: str
+    window: Num | None = None
+    """Its gradient_accumulation_steps; None when it was built out of sight."""
+
+
+NONE = Const(None)
+
+
+def overlap(one: Keys, other: Keys) -> bool:
+    """Whether two sets of models share parameters: a part overlaps the whole it belongs to."""
+    if one & other:
+        return True
+    return any(a.startswith(b + ".") or b.startswith(a + ".") for a in one for b in other)
+
+
+def same(one: Value, other: Value) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, Const) and isinstance(other, Const):
+        return type(one.value) is type(other.value) and bool(one.value == other.value)
+    if isinstance(one, Num) and isinstance(other, Num):
+        return one.value is not None and (one.value, one.invented) == (other.value, other.invented)
+    return False
+
+
+def join(one: Value | None, other: Value | None, path: str) -> Value:
+    """One value for what two branches left in a name."""
+    if one is None or other is None:
+        return one or other or Unknown(path)
+    if same(one, other):
+        return one
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return Tensor(
+            models=None if one.models is None or other.models is None else one.models | other.models,
+            scaled=one.scaled if one.scaled == other.scaled else None,
+            scaler=one.scaler or other.scaler,
+            loss=one.loss or other.loss,
+        )
+    for tensor, plain in ((one, other), (other, one)):
+        if isinstance(tensor, Tensor) and isinstance(plain, Const | Num):
+            return tensor
+    if isinstance(one, Num) and isinstance(other, Num):
+        return Num(None, units=one.units if one.units == other.units else NOTHING)
+    if isinstance(one, Model) and isinstance(other, Model):
+        return Model(one.keys | other.keys, one.name)
+    if isinstance(one, Params) and isinstance(other, Params):
+        models = None if one.models is None or other.models is None else one.models | other.models
+        return Params(models, one.optimizers | other.optimizers)
+    return Unknown(path)

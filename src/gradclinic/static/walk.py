@@ -1,0 +1,129 @@
+"""The state of one walk along one path."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from gradclinic.facts import EventKind, Location
+from gradclinic.static.paths import Choices
+from gradclinic.static.recorder import Recorder
+from gradclinic.static.survey import Can, Survey
+from gradclinic.static.values import NOTHING, Frame, Func, Keys, Num, Value
+
+DEEPEST_CALL = 24
+DEEPEST_SUMMARY = 5
+
+
+class OutOfBudget(Exception):
+    """The walk took more steps than one root may take."""
+
+
+class BreakLoop(Exception):
+    pass
+
+
+class ContinueLoop(Exception):
+    pass
+
+
+class Stop(Exception):
+    """`raise` or the program's exit: the path ends here."""
+
+
+class ReturnValue(Exception):
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The evaluated arguments of one call."""
+
+    positional: list[Value] = field(default_factory=list)
+    keywords: dict[str, Value] = field(default_factory=dict)
+    partial: bool = False
+    """True when `*args` or `**kwargs` of unknown content were among them."""
+
+    def get(self, position: int, name: str) -> Value | None:
+        if name in self.keywords:
+            return self.keywords[name]
+        return self.positional[position] if position < len(self.positional) else None
+
+    def all(self) -> list[Value]:
+        return [*self.positional, *self.keywords.values()]
+
+
+@dataclass(slots=True)
+class Budget:
+    steps: int
+
+    def left(self) -> bool:
+        return self.steps > 0
+
+
+@dataclass(slots=True)
+class Walk:
+    path: str
+    survey: Survey
+    recorder: Recorder
+    choices: Choices
+    frame: Frame
+    budget: Budget
+    data_length: int
+    """How many batches every loader has."""
+    window: int
+    """The modulus that stands for every period not known or too long to walk."""
+    period: int
+    """The longest period that is walked as it is: loops go twice around it."""
+    execute: Callable[[Walk, list[ast.stmt]], None]
+    call: Callable[[Walk, Func, Arguments, ast.AST], Value]
+    assigning: str = ""
+    """What the value being computed will be called."""
+    reached: set[ast.AST] = field(default_factory=set)
+    active: list[ast.AST] = field(default_factory=list)
+    summarising: int = 0
+    """Above zero while a function is read for its value only: all branches, one iteration."""
+    returned: list[list[Value]] = field(default_factory=list)
+    no_grad: int = 0
+    batches: int = 0
+    """Depth of loops that count as data."""
+    micro_batch: int = 0
+    """Entries into `accelerator.accumulate` so far."""
+    last_batch: bool = False
+    synced: bool = True
+    in_window: bool = False
+    scale_guarded: int = 0
+    """Depth of branches taken only when the scaler did or did not skip a step."""
+
+    def at(self, node: ast.AST) -> Location:
+        return Location(self.path, node.lineno, node.col_offset, self.frame.qualname)  # type: ignore[attr-defined]
+
+    def emit(
+        self,
+        kind: EventKind,
+        node: ast.AST,
+        *,
+        actor: str | None = None,
+        models: Keys | None = NOTHING,
+        optimizers: Keys = NOTHING,
+        attrs: Mapping[str, object] | None = None,
+    ) -> None:
+        self.recorder.emit(
+            kind, self.at(node), actor=actor, models=models, optimizers=optimizers, attrs=attrs
+        )
+
+    def tick(self) -> None:
+        self.budget.steps -= 1
+        if self.budget.steps < -2000:
+            raise OutOfBudget
+
+    def decide(self, condition: str) -> bool:
+        return self.choices.decide(condition)
+
+    def can(self, node: ast.AST) -> Can:
+        return self.survey.can(node)
+
+    def invented(self, value: int, *units: str) -> Num:
+        return Num(value, invented=True, units=frozenset(units))

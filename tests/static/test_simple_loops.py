@@ -1,0 +1,122 @@
+"""Loops as they stand in a first script: the tape is what a run of a few steps would leave."""
+
+from __future__ import annotations
+
+from gradclinic.facts import EventKind
+from tests.static.reading import only_tape, spelled, tapes
+
+PLAIN = """
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+"""
+
+
+def test_each_iteration_repeats_in_source_order_with_exact_lines():
+    tape = only_tape(PLAIN)
+    assert spelled(tape) == "epoch " + "batch zero_grad backward clip step " * 4 + "epoch-end"
+    lines = [event.where.line for event in tape.events if event.kind is EventKind.STEP]
+    assert lines == [12, 12, 12, 12]
+
+
+def test_a_script_is_a_complete_tape_and_its_optimizer_knows_its_model():
+    tape = only_tape(PLAIN)
+    assert tape.complete
+    (optimizer,) = tape.optimizers
+    assert tape.actors[optimizer].type == "SGD"
+    assert tape.actors[optimizer].name == "optimizer"
+    assert tape.actors[optimizer].of
+
+
+def test_a_function_that_nobody_calls_is_read_with_its_parameters_inferred():
+    tape = only_tape(
+        """
+        def train(model, optimizer, criterion, loader):
+            for x, y in loader:
+                loss = criterion(model(x), y)
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        """
+    )
+    assert spelled(tape) == "epoch " + "batch backward step zero_grad " * 4 + "epoch-end"
+    assert not tape.complete
+    assert tape.events[0].where.function == "train"
+
+
+def test_nested_epochs_walk_the_data_twice():
+    tape = only_tape(
+        """
+        import torch
+        optimizer = torch.optim.Adam(model.parameters())
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+        for epoch in range(100):
+            for batch in loader:
+                loss = model(batch).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            scheduler.step()
+        """
+    )
+    one_pass = "epoch " + "batch zero_grad backward step " * 4 + "epoch-end schedule "
+    assert spelled(tape) == (one_pass * 2).strip()
+
+
+def test_the_same_condition_is_answered_the_same_way_all_along_a_path():
+    (paths,) = tapes(
+        """
+        def train(model, optimizer, loader, args):
+            for x in loader:
+                optimizer.zero_grad()
+                if args.half:
+                    model(x).mean().backward()
+                else:
+                    model(x).sum().backward()
+                if not args.half:
+                    optimizer.step()
+        """
+    )
+    assert {spelled(tape) for tape in paths} == {
+        "epoch " + "batch zero_grad backward " * 4 + "epoch-end",
+        "epoch " + "batch zero_grad backward step " * 4 + "epoch-end",
+    }
+
+
+def test_a_loop_over_losses_is_no_accumulation():
+    tape = only_tape(
+        """
+        def train(model, optimizer, loader):
+            for x in loader:
+                optimizer.zero_grad()
+                losses = model(x)
+                for loss in losses:
+                    loss.backward()
+                optimizer.step()
+        """
+    )
+    assert spelled(tape).startswith("epoch batch zero_grad backward")
+    assert "batch backward" not in spelled(tape)
+
+
+def test_clearing_by_hand_is_clearing():
+    tape = only_tape(
+        """
+        import torch
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x in loader:
+            for p in model.parameters():
+                p.grad = None
+            model(x).mean().backward()
+            optimizer.step()
+        """
+    )
+    assert spelled(tape) == "epoch " + "batch zero_grad backward step " * 4 + "epoch-end"
