@@ -13,6 +13,7 @@ from pathlib import Path
 from gradclinic.rules import Rule, all_rules, family, found_by, page
 
 RULES = Path(__file__).parent.parent / "docs" / "rules"
+TABLE = ("| code | name | severity | found by | what |", "|---|---|---|---|---|")
 
 
 def documents() -> dict[str, str]:
@@ -29,15 +30,13 @@ def file_name(rule: Rule) -> str:
 def index(rules: tuple[Rule, ...]) -> str:
     parts = ["# Rules\n\nMade from the rule files by `make docs-rules`; do not edit."]
     for title, members in groupby(rules, family):
-        rows = [
-            f"| [{rule.code}]({file_name(rule)}) | {rule.name} | {rule.severity} | {found_by(rule)} | {rule.summary} |"
-            for rule in members
-        ]
-        parts.append(
-            f"## {title}\n\n| code | name | severity | found by | what |\n|---|---|---|---|---|\n"
-            + "\n".join(rows)
-        )
+        parts.append("\n".join([f"## {title}\n", *TABLE, *map(row, members)]))
     return "\n\n".join(parts) + "\n"
+
+
+def row(rule: Rule) -> str:
+    cells = (f"[{rule.code}]({file_name(rule)})", rule.name, rule.severity, found_by(rule), rule.summary)
+    return f"| {' | '.join(cells)} |"
 
 
 def write(directory: Path) -> None:

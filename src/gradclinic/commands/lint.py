@@ -99,7 +99,8 @@ def _tell(verb: str, fixed: list[FixedFile], diagnosis: Diagnosis, args: argpars
         1 for f in diagnosis.findings if fixable(f, unsafe=True) and not fixable(f, unsafe=args.unsafe_fixes)
     )
     hint = f"; --unsafe-fixes would fix {more} more" if more else ""
-    _say(f"{verb} {count} of {len(diagnosis.findings)} findings{hint}")
+    total = len(diagnosis.findings)
+    _say(f"{verb} {count} of {total} finding{'' if total == 1 else 's'}{hint}")
 
 
 def _statistics(diagnosis: Diagnosis) -> Iterator[str]:

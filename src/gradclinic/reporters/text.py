@@ -41,7 +41,7 @@ def _report(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
                 yield from _finding(symptom, width, INDENT * 2)
         shown.add(finding.code)
         yield Text()
-    yield from _not_seen(diagnosis, width)
+    yield from _judged(diagnosis, width)
     yield _closing(diagnosis)
 
 
@@ -106,19 +106,20 @@ def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
     ]
 
 
-def _not_seen(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
-    """What a run could not judge, so that silence is not taken for health."""
+def _judged(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
+    """What a run did and could not judge, so that silence is not taken for health."""
     if diagnosis.command == "lint":
         return
+    rows = []
     passed = [check.check for check in diagnosis.judged if check.state is State.PASS]
-    unseen = [check for check in diagnosis.judged if check.state is State.NOT_SEEN]
     if passed:
-        yield from _rows([("passed", ", ".join(passed))], width, "")
+        rows.append(("passed", ", ".join(passed)))
     by_reason: dict[str, list[str]] = {}
-    for check in unseen:
-        by_reason.setdefault(check.why, []).append(check.check)
-    rows = [
-        ("not seen", f"{', '.join(names)}{f' ({why})' if why else ''}") for why, names in by_reason.items()
+    for check in diagnosis.judged:
+        if check.state is State.NOT_SEEN:
+            by_reason.setdefault(check.why, []).append(check.check)
+    rows += [
+        ("not seen", ", ".join(names) + (f" ({why})" if why else "")) for why, names in by_reason.items()
     ]
     yield from _rows(rows, width, "")
 

@@ -1,0 +1,115 @@
+"""Whatever is wrong with the input: one clear line, the documented exit code, and the rest still reported."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_a_path_that_does_not_exist(gradclinic):
+    ended = gradclinic("lint", "nowhere.py")
+    assert ended.code == 2
+    assert ended.error_line == "gradclinic: nowhere.py: there is no such file or directory"
+
+
+def test_an_empty_directory_says_so_and_passes(gradclinic, tmp_path):
+    (tmp_path / "empty").mkdir()
+    ended = gradclinic("lint", "empty")
+    assert ended.code == 0
+    assert ended.error_line == "gradclinic: no Python files in empty; nothing was checked"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"x = (\n", "broken.py:1:5: not valid Python: '(' was never closed"),
+        (b"def f(:\n    pass\n", "broken.py:1:7: not valid Python: invalid syntax"),
+        (b"name = '\xe9'\n", "broken.py: cannot be read: not UTF-8 text"),
+        (b"# -*- coding: martian -*-\n", "broken.py: cannot be read: unknown encoding: martian"),
+        (b"x = 1\0\n", "broken.py: cannot be read: not Python source (it contains null bytes)"),
+        (b"\x7fELF\x02\x01\x01\0\0\xff", "broken.py: cannot be read: "),
+        (b"(" * 5000 + b")" * 5000, "broken.py"),
+    ],
+)
+def test_a_file_that_cannot_be_judged_is_named_and_the_rest_is_reported(
+    gradclinic, sick_script, tmp_path, content, said
+):
+    (tmp_path / "broken.py").write_bytes(content)
+    alone = gradclinic("lint", "broken.py")
+    assert alone.code == 2
+    assert alone.error_line.startswith(f"gradclinic: {said}")
+
+    together = gradclinic("lint", ".")
+    assert together.code == 1
+    assert together.out.startswith("train.py:12:5: error GC109")
+    assert together.error_line == alone.error_line
+
+
+def test_a_problem_is_in_the_json_document_too(gradclinic, tmp_path):
+    (tmp_path / "broken.py").write_text("x = (\n")
+    document = json.loads(gradclinic("lint", "broken.py", "--format", "json").out)
+    assert document["problems"] == ["broken.py:1:5: not valid Python: '(' was never closed"]
+    assert document["summary"]["files"] == 0
+
+
+def test_an_empty_file_is_fine(gradclinic, tmp_path):
+    (tmp_path / "empty.py").touch()
+    assert gradclinic("lint", "empty.py").code == 0
+
+
+def test_a_directory_that_cannot_be_written_to(gradclinic, sick_script):
+    ended = gradclinic("lint", "train.py", "--output", "missing/report.json")
+    assert ended.code == 2
+    assert "cannot write the report to missing/report.json" in ended.error_line
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["lint", "--select", "GC999"], "'GC999' selects no rule"),
+        (["lint", "--ignore", "clip-after-stop"], "did you mean clip-after-step?"),
+        (["lint", "--format", "xml"], "invalid choice: 'xml'"),
+        (["lint", "--jobs", "none"], "none is not a number of processes"),
+        (["lint", "--nonsense"], "unrecognized arguments: --nonsense"),
+        (["lint", "--statistics", "--format", "json"], "--statistics is text"),
+        (["lint", "-", "--fix"], "standard input cannot be fixed in place"),
+        (["explain", "GC999"], "no rule is called 'GC999'"),
+        (["explain", "clip-after-stop"], "did you mean clip-after-step?"),
+        (["demo", "nobody"], "no patient is called 'nobody'"),
+        (["lnt"], "did you mean `gradclinic lint`?"),
+        (["xyzzy"], "the commands are "),
+        (["--nonsense"], "unrecognized arguments: --nonsense"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_says_what_to_do(gradclinic, words, said):
+    ended = gradclinic(*words)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.error_line.startswith("gradclinic: ")
+    assert said in ended.error_line
+
+
+def test_no_command_shows_the_commands(gradclinic):
+    ended = gradclinic()
+    assert ended.code == 2
+    assert "lint" in ended.err
+    assert "explain" in ended.err
+
+
+def test_a_fault_of_its_own_is_one_line_and_tells_how_to_see_more(gradclinic, sick_script, tmp_path):
+    import shutil
+
+    from tests.conftest import SOURCE
+
+    package = tmp_path / "elsewhere"
+    shutil.copytree(SOURCE / "gradclinic", package / "gradclinic")
+    engine = package / "gradclinic" / "engine.py"
+    engine.write_text(engine.read_text().replace("def judge(", "def judge(*args): 1 / 0\ndef _unused("))
+    ended = gradclinic("lint", "train.py", package=package)
+    assert ended.code == 2
+    assert ended.error_line.startswith(
+        "gradclinic: internal fault, ZeroDivisionError: division by zero at engine.py:"
+    )
+    assert "GRADCLINIC_DEBUG=1" in ended.error_line
+    assert "Traceback" in gradclinic("lint", "train.py", package=package, env={"GRADCLINIC_DEBUG": "1"}).err
