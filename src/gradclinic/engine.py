@@ -106,7 +106,9 @@ def _state(
     if not facts:
         return State.NOT_SEEN, "no training loop was seen"
     if rule.needs and not any(isinstance(f, Tape) and rule.needs <= f.kinds for f in facts):
-        missing = ", ".join(sorted(rule.needs))
+        seen = frozenset().union(*(f.kinds for f in facts if isinstance(f, Tape)))
+        together = f"loop with {' and '.join(sorted(rule.needs))}"
+        missing = " and no ".join(sorted(rule.needs - seen)) or together
         return State.NOT_SEEN, f"no {missing} was seen"
     return State.PASS, ""
 

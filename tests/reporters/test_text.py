@@ -21,7 +21,7 @@ train.py:12:5: error GC109 clip-after-step
       gradient norms reach 5e4
       first step  7
 
-a,b:c.py:3:1: info GC611 value-clipping
+a,b:c.py:3: info GC611 value-clipping
   50% of steps, 3: bent
 
 passed    schedule
@@ -92,5 +92,5 @@ def test_nothing_found_is_one_line(render):
 def test_quiet_is_a_line_for_each_finding(render, diagnosis):
     first, second, third = render("text", diagnosis, quiet=True).splitlines()
     assert first == f"train.py:12:5: error GC109 clip-after-step: {diagnosis.findings[0].message}"
-    assert second.startswith("a,b:c.py:3:1: info GC611")
+    assert second.startswith("a,b:c.py:3: info GC611")
     assert third.startswith("error GC601")

@@ -25,7 +25,7 @@ for epoch in range(2):
     for i, (x, y) in enumerate(loader):
         loss = nn.functional.mse_loss(model(x), y)
         loss.backward()
-        if (i + 1) % ACCUMULATE == 0:
+        if (i + 1) % ACCUMULATE == 0 or i + 1 == len(loader):
             optimizer.step()
             optimizer.zero_grad()
     print(f"epoch {epoch}: loss {loss.item():.3f}")

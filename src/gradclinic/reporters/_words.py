@@ -7,8 +7,11 @@ from gradclinic.findings import Diagnosis, Finding, Severity
 
 
 def place(location: Location) -> str:
-    """`train.py:42:9`, which terminals and editors turn into a link; columns count from 1 there."""
-    return f"{location}:{location.column + 1}"
+    """`train.py:42:9`, which terminals and editors turn into a link; columns count from 1 there.
+
+    A run knows no columns, and then the line alone is the honest place.
+    """
+    return f"{location}:{location.column + 1}" if location.column else str(location)
 
 
 def one_line(finding: Finding) -> str:
