@@ -73,7 +73,7 @@ def test_an_optimizer_instance_is_rebuilt_over_a_copy_with_its_state_and_left_al
         (lambda: Case(nn.Linear(3, 1), BATCH, terms={"a": mse}, weights={"b": 1.0}), "weights name b"),
         (lambda: Case(nn.Linear(3, 1), None, mse), "has no batch"),
         (lambda: Case(nn.Linear(3, 1), BATCH, lambda o, b: o).evaluate(), "shape (5, 1), expected a scalar"),
-        (lambda: Case(nn.Linear(3, 1), BATCH, lambda o, b: 1.0).evaluate(), "a float, expected a scalar tensor"),
+        (lambda: Case(nn.Linear(3, 1), BATCH, lambda o, b: 1.0).evaluate(), "a float, expected a scalar"),
         (lambda: Case(_on_two_devices(), BATCH, mse), "2 devices (0.weight on cpu, 1.weight on meta)"),
         (
             lambda: Case(nn.Linear(3, 1), BATCH, mse, optimizer=lambda p: None).make_optimizer(),

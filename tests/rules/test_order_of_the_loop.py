@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
-from tests.rules.loops import Loop, loops, tape_of
 
 from gradclinic.engine import judge
 from gradclinic.facts import Event, EventKind, Observation, Source, Tape
+from tests.rules.loops import Loop, loops, tape_of
 
 
 def codes_of(tape: Tape) -> list[str]:

@@ -57,7 +57,7 @@ def install(scene: Scene) -> None:
         watch(kind)
 
 
-def _with_subclasses(kind: type) -> Iterator[type]:
+def _with_subclasses(kind: type[Any]) -> Iterator[type[Any]]:
     yield kind
     for one in kind.__subclasses__():
         yield from _with_subclasses(one)
