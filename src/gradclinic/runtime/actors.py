@@ -59,6 +59,13 @@ class Actors:
             if isinstance(thing, torch.optim.Optimizer):
                 yield actor, thing
 
+    def models(self) -> Iterator[tuple[str, torch.nn.Module]]:
+        """Those that still exist, by the id of the actor."""
+        for actor, reference in list(self._objects.items()):
+            thing = reference()
+            if isinstance(thing, torch.nn.Module):
+                yield actor, thing
+
     def holding(self, parameters: Iterable[torch.Tensor]) -> frozenset[str]:
         """Optimizers that hold any of these parameters."""
         wanted = {id(parameter) for parameter in parameters}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
@@ -95,11 +95,22 @@ class Recorder:
         try:
             return observe(*args, **kwargs)
         except Exception as error:
-            problem = f"an observer failed and part of the run was not seen: {type(error).__name__}: {error}"
-            if problem not in self.problems:
-                self.problems.append(problem)
+            self._failed(error)
             self.emit(EventKind.OPAQUE, optimizers=None)
             return None
+
+    def told(self, tell: Callable[[], Iterable[object]]) -> list[object]:
+        """What an observer has to tell when the recording is over."""
+        try:
+            return list(tell())
+        except Exception as error:
+            self._failed(error)
+            return []
+
+    def _failed(self, error: Exception) -> None:
+        problem = f"an observer failed and part of the run was not seen: {type(error).__name__}: {error}"
+        if problem not in self.problems:
+            self.problems.append(problem)
 
     def stop_if_enough(self) -> None:
         if self._step_limit is not None and self.steps >= self._step_limit and self.watching:

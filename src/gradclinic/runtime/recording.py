@@ -54,4 +54,7 @@ class Recording:
     def observation(self) -> Observation:
         tape = self._recorder.tape(complete=self.complete)
         trained = {EventKind.BACKWARD, EventKind.STEP} & tape.kinds
-        return Observation(Source.RUNTIME, cases=((tape,),) if trained else ())
+        cases: list[tuple[object, ...]] = [(tape,)] if trained else []
+        for told in self._scene.facts:
+            cases.extend((fact,) for fact in self._recorder.told(told))
+        return Observation(Source.RUNTIME, tuple(cases), dict(self._scene.gaps))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from gradclinic.facts import ActorKind, EventKind, Location
@@ -22,6 +22,10 @@ class Scene:
         """Graph nodes of recent losses that carry a scale, with the scaler's id."""
         self.plain_means: dict[tuple[str, int], None] = {}
         """Graph nodes of recent losses that are known means over their elements."""
+        self.facts: list[Callable[[], Iterable[object]]] = []
+        """What observers have to tell beside the tape, asked for when the recording is over."""
+        self.gaps: dict[str, str] = {}
+        """Topics that could not be observed, and why."""
 
     def wrap(
         self,
