@@ -117,8 +117,8 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
             continue
         last = trained[-1]
         yield rule.finding(
-            f"{tape.name(optimizer)}.step() runs every iteration and nothing clears the gradients in between",
-            last.step,
+            f"nothing clears the gradients of {tape.name(optimizer)}: backward() adds to those of all earlier steps",
+            last.backwards[-1],
             evidence={
                 "order seen": order_seen(
                     [event for update in done[:3] for event in update.events],
