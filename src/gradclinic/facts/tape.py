@@ -33,7 +33,8 @@ class EventKind(StrEnum):
     """A loss was computed; `reduction`, `valid` (elements averaged over) and `value` where known."""
     BACKWARD = "backward"
     """`scaled`: divided for accumulation (True, False, or None when unsure). `scaler`: the id of the
-    scaler whose scale the gradients carry, absent when they carry none."""
+    scaler whose scale the gradients carry, absent when they carry none. `in_step`: True when a
+    step runs it, as its closure."""
     GRAD_WRITE = "grad write"
     """Gradients were set or changed by hand (`p.grad = …`, `p.grad.div_(…)`)."""
     UNSCALE = "unscale"

@@ -42,11 +42,12 @@ class Update:
     def micro_batches(self) -> tuple[Event, ...]:
         """The backwards of an accumulation window: one call site, new data before each repeat.
 
-        Empty when this is not one: several losses of one batch, or a single backward.
+        Empty when this is not one: several losses of one batch, a single backward, or a closure
+        that the step itself evaluates again and again.
         """
         backwards = self.backwards
         sites = {event.where for event in backwards}
-        if len(backwards) < 2 or len(sites) != 1:
+        if len(backwards) < 2 or len(sites) != 1 or any(event.attrs.get("in_step") for event in backwards):
             return ()
         batches = [event.index for event in self.events if event.brings_data]
         for earlier, later in pairwise(backwards):

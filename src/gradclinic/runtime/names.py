@@ -56,10 +56,10 @@ def callee_name(frames: Iterable[FrameType]) -> str | None:
     frame = next(iter(frames), None)
     if frame is None:
         return None
-    column = _column(frame)
+    span = _span(frame)
     for node in _calls_on_line(frame):
-        if node.col_offset == column and isinstance(node.func, ast.Name | ast.Attribute):
-            return ast.unparse(node.func)
+        if (node.end_lineno, node.col_offset, node.end_col_offset) == span:
+            return ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else None
     return None
 
 
@@ -92,10 +92,11 @@ def _calls_on_line(frame: FrameType) -> list[ast.Call]:
     return [n for n in ast.walk(statement) if isinstance(n, ast.Call) and n.lineno == frame.f_lineno]
 
 
-def _column(frame: FrameType) -> int | None:
-    for position, (_, _, column, _) in enumerate(frame.f_code.co_positions()):
-        if position == frame.f_lasti // 2:
-            return column
+def _span(frame: FrameType) -> tuple[int | None, int | None, int | None] | None:
+    """Where the expression that runs ends and on which columns it lies, as in `ast`."""
+    instruction = frame.f_lasti // 2
+    for _, end_line, column, end_column in islice(frame.f_code.co_positions(), instruction, None):
+        return end_line, column, end_column
     return None
 
 

@@ -27,6 +27,9 @@ class Scene:
         self.gaps: dict[str, str] = {}
         """Topics that could not be observed, and why."""
 
+        self.steps_under_way: list[int] = []
+        """Identities of optimizers whose step runs now, outermost first: one may wrap another."""
+
     def wrap(
         self,
         owner: Any,

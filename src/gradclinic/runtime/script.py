@@ -34,9 +34,10 @@ class Program:
         if not self.is_module:
             return self.target
         top = PathFinder.find_spec(self.target.partition(".")[0], [os.getcwd(), *sys.path])
-        if top is None or top.origin is None:
+        places = [] if top is None else [*(top.submodule_search_locations or ()), top.origin]
+        if not places or places[0] is None:
             raise UsageError(f"there is no module {self.target}, looked for from {os.getcwd()}")
-        return os.path.dirname(top.origin) if top.submodule_search_locations else top.origin
+        return places[0]
 
 
 def execute(program: Program, arguments: Sequence[str], recording: Recording) -> int:
@@ -69,12 +70,14 @@ def _run(program: Program) -> None:
     if program.is_module:
         _put_on_path(os.getcwd())
         spec = _found(program.target)
-        main.__spec__, main.__package__, main.__file__ = spec, spec.parent, spec.origin
+        assert isinstance(spec.loader, SourceFileLoader)
+        main.__spec__, main.__package__ = spec, spec.parent
+        file = sys.argv[0] = spec.loader.path
     else:
         _put_on_path(os.path.dirname(os.path.realpath(program.target)))
-        main.__spec__, main.__package__, main.__file__ = None, None, program.target
-    file = main.__file__ or program.target
-    sys.argv[0] = file
+        main.__spec__, main.__package__ = None, None
+        file = os.path.abspath(program.target)
+    main.__file__ = file
     main.__loader__ = SourceFileLoader("__main__", file)
     main.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = main

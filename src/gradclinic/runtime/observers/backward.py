@@ -37,6 +37,7 @@ def install(scene: Scene) -> None:
             EventKind.BACKWARD,
             optimizers=concerned,
             scaled=_scaled(scene, roots, grad_tensors),
+            in_step=bool(scene.steps_under_way),
             **_scaler(scene, roots),
         )
         filled.append(concerned or frozenset())

@@ -14,9 +14,7 @@ from gradclinic.runtime.scene import Scene
 
 
 def install(scene: Scene) -> None:
-    recorder, actors = scene.recorder, scene.actors
-    under_way: list[int] = []
-    """Optimizers whose step runs now, outermost first: a wrapper steps the one it wraps."""
+    recorder, actors, under_way = scene.recorder, scene.actors, scene.steps_under_way
 
     def built(_: object, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
         scene.introduce(optimizer, ActorKind.OPTIMIZER)
