@@ -40,12 +40,14 @@ def record() -> Record:
         with Recording() as recording:
             train()
         assert recording.problems == ()
-        (case,) = recording.observation().cases
-        (tape,) = case
-        assert isinstance(tape, Tape)
-        return tape
+        return tape_of(recording)
 
     return run
+
+
+def tape_of(recording: Recording) -> Tape:
+    (tape,) = (fact for case in recording.observation().cases for fact in case if isinstance(fact, Tape))
+    return tape
 
 
 def order(tape: Tape, *, of: frozenset[EventKind] = LOOP) -> str:

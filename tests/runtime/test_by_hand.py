@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from tests.runtime.conftest import Record, order
 from torch import nn
+
+from tests.runtime.conftest import Record, order
 
 
 def loop(clear: Callable[[nn.Module], object], steps: int = 2) -> Callable[[], None]:

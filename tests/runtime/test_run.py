@@ -72,9 +72,13 @@ def _run(folder: str, words: list[str]) -> None:
     from gradclinic.cli import main
 
     os.chdir(folder)
-    with open("stdout", "w") as out, open("stderr", "w") as err:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main(words)
+    with (
+        open("stdout", "w") as out,
+        open("stderr", "w") as err,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        code = main(words)
     sys.exit(code)
 
 
@@ -105,7 +109,9 @@ def test_a_sick_script_prints_as_ever_and_is_diagnosed_on_stderr(tmp_path: Path,
 
 def test_a_healthy_module_ends_in_zero(tmp_path: Path, script) -> None:  # type: ignore[no-untyped-def]
     script(name="package/train.py")
-    code, out, err = run(tmp_path, "--format", "json", "--output", "report.json", "-m", "package.train", "--fast")
+    code, out, err = run(
+        tmp_path, "--format", "json", "--output", "report.json", "-m", "package.train", "--fast"
+    )
 
     assert out.splitlines()[0] == f"__main__ train.py ['--fast'] {tmp_path.name}"
     assert (code, err) == (0, "")

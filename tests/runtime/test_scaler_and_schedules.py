@@ -6,11 +6,11 @@ from functools import partial
 
 import pytest
 import torch
-from tests.runtime.conftest import Record, order
 from torch import nn
 from torch.optim import lr_scheduler
 
 from gradclinic.facts import EventKind, Tape
+from tests.runtime.conftest import Record, order
 
 
 def scaled_loop(scaler: torch.amp.GradScaler, steps: int = 1, *, fused: bool = False) -> None:

@@ -6,12 +6,12 @@ import io
 
 import pytest
 import torch
-from tests.runtime.conftest import Record, order
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 from gradclinic.facts import ActorKind, EventKind
+from tests.runtime.conftest import Record, order
 
 
 def test_a_plain_loop_is_told_in_order_with_names_and_lines(record: Record) -> None:

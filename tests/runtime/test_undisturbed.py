@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from tests.runtime.conftest import Record
 from torch import nn
 from torch.nn import functional
 from torch.optim.optimizer import _global_optimizer_post_hooks
@@ -18,6 +17,7 @@ from torch.optim.optimizer import _global_optimizer_post_hooks
 from gradclinic.engine import judge
 from gradclinic.runtime import Recording
 from gradclinic.runtime.observers import clipping
+from tests.runtime.conftest import Record, tape_of
 
 SCRIPTS = sorted((Path(__file__).parent / "healthy").glob("*.py"))
 WATCHED = [
@@ -82,7 +82,7 @@ def test_an_error_in_an_observer_stays_there(monkeypatch: pytest.MonkeyPatch) ->
     def broken(*args: object) -> None:
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr(clipping, "_limit", broken)
+    monkeypatch.setattr(clipping, "limit_of", broken)
     weight = nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([weight], lr=0.1)
     with Recording() as recording:
@@ -95,8 +95,7 @@ def test_an_error_in_an_observer_stays_there(monkeypatch: pytest.MonkeyPatch) ->
     assert weight.grad.norm() < 1.01
     (problem,) = recording.problems
     assert "a fault of ours" in problem
-    ((tape,),) = recording.observation().cases
-    assert "unknown call" in tape.kinds  # type: ignore[attr-defined]
+    assert "unknown call" in tape_of(recording).kinds
 
 
 def test_the_users_own_errors_pass_through() -> None:

@@ -34,10 +34,10 @@ class Program:
         if not self.is_module:
             return self.target
         top = PathFinder.find_spec(self.target.partition(".")[0], [os.getcwd(), *sys.path])
-        places = [] if top is None else [*(top.submodule_search_locations or ()), top.origin]
-        if not places or places[0] is None:
+        place = None if top is None else next(iter(top.submodule_search_locations or ()), top.origin)
+        if place is None:
             raise UsageError(f"there is no module {self.target}, looked for from {os.getcwd()}")
-        return places[0]
+        return place
 
 
 def execute(program: Program, arguments: Sequence[str], recording: Recording) -> int:

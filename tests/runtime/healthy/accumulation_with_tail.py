@@ -11,7 +11,7 @@ model = nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 window = 4
 
-for epoch in range(3):
+for _ in range(3):
     for i, (inputs, targets) in enumerate(loader):
         in_window = window if i < len(loader) - len(loader) % window else len(loader) % window
         loss = nn.functional.mse_loss(model(inputs), targets) / in_window

@@ -13,7 +13,7 @@ epochs, window = 3, 2
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs * len(loader) // window)
 scaler = torch.amp.GradScaler("cpu", init_scale=2.0**126)
 
-for epoch in range(epochs):
+for _ in range(epochs):
     for i, (inputs, targets) in enumerate(loader):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             loss = nn.functional.cross_entropy(model(inputs), targets) / window

@@ -24,7 +24,7 @@ class Net(nn.Module):
 
 model = Net()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for epoch in range(2):
+for _ in range(2):
     for i, (inputs, targets) in enumerate(loader):
         loss = nn.functional.mse_loss(model(inputs), targets) / 2
         loss.backward()

@@ -20,7 +20,7 @@ torch.manual_seed(0)
 random.seed(0)
 model = nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.5), nn.ReLU(), nn.Linear(16, 1))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-for epoch in range(2):
+for _ in range(2):
     for inputs, targets in DataLoader(Noisy(), batch_size=8, shuffle=True, num_workers=2):
         optimizer.zero_grad()
         loss = nn.functional.smooth_l1_loss(model(inputs) * random.uniform(0.9, 1.1), targets)

@@ -14,7 +14,7 @@ average = copy.deepcopy(model).requires_grad_(False)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=4 * len(loader))
 
-for epoch in range(4):
+for _ in range(4):
     model.train()
     for inputs, targets in loader:
         loss = nn.functional.mse_loss(model(inputs), targets)

@@ -15,7 +15,7 @@ def fitness():
     return nn.functional.mse_loss(model(x), y)
 
 
-for generation in range(10):
+for _ in range(10):
     for p in model.parameters():
         noise = torch.randn(8, *p.shape)
         scores = []

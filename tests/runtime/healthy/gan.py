@@ -11,7 +11,7 @@ opt_d = torch.optim.Adam(discriminator.parameters(), lr=2e-4, betas=(0.5, 0.999)
 criterion = nn.BCEWithLogitsLoss()
 loader = torch.utils.data.DataLoader(torch.randn(64, 4), batch_size=16, shuffle=True)
 
-for epoch in range(3):
+for _ in range(3):
     for real in loader:
         ones, zeros = torch.ones(len(real), 1), torch.zeros(len(real), 1)
         discriminator.zero_grad()

@@ -20,7 +20,7 @@ def write(vector):
         offset += p.numel()
 
 
-for step in range(12):
+for _ in range(12):
     x = torch.randn(16, 6)
     output = model(x)
     gradients = []

@@ -6,7 +6,7 @@ from torch import nn
 torch.manual_seed(0)
 model = nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-for step in range(15):
+for _ in range(15):
     x = torch.randn(8, 4)
     loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
     loss.backward()

@@ -13,7 +13,7 @@ optimizer = torch.optim.AdamW(
 )
 losses = {"regression": nn.MSELoss(), "class": nn.CrossEntropyLoss()}
 
-for epoch in range(3):
+for _ in range(3):
     for inputs, value, label in loader:
         optimizer.zero_grad(set_to_none=False)
         hidden = torch.relu(body(inputs))

@@ -2,7 +2,7 @@
 
 import torch
 from torch import nn
-from torch.nn import functional as F
+from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(0)
@@ -15,18 +15,18 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 def attack(inputs, targets, steps=4, size=0.05):
     delta = torch.zeros_like(inputs, requires_grad=True)
     for _ in range(steps):
-        loss = F.cross_entropy(model(inputs + delta), targets)
+        loss = functional.cross_entropy(model(inputs + delta), targets)
         loss.backward()
         delta.data = (delta + size * delta.grad.sign()).clamp(-0.2, 0.2)
         delta.grad.zero_()
     return (inputs + delta).detach()
 
 
-for epoch in range(3):
+for _ in range(3):
     model.train()
     for inputs, targets in loader:
         adversarial = attack(inputs, targets)
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(adversarial), targets)
+        loss = functional.cross_entropy(model(adversarial), targets)
         loss.backward()
         optimizer.step()

@@ -35,7 +35,7 @@ x = torch.randn(64, 4)
 loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=16, shuffle=True)
 model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
 optimizer = SAM(model.parameters(), torch.optim.SGD, lr=0.05, momentum=0.9)
-for epoch in range(3):
+for _ in range(3):
     for inputs, targets in loader:
         nn.functional.mse_loss(model(inputs), targets).backward()
         optimizer.first_step()

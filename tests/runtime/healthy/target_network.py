@@ -12,7 +12,9 @@ optimizer = torch.optim.RMSprop(model.parameters(), lr=1e-3)
 memory = [(torch.randn(4), torch.randint(2, ()), torch.randn(()), torch.randn(4)) for _ in range(64)]
 
 for update in range(30):
-    state, action, reward, after = map(torch.stack, zip(*[memory[i] for i in torch.randperm(64)[:16]], strict=True))
+    state, action, reward, after = map(
+        torch.stack, zip(*[memory[i] for i in torch.randperm(64)[:16]], strict=True)
+    )
     with torch.no_grad():
         wanted = reward + 0.9 * target(after).max(1).values
     value = model(state).gather(1, action[:, None]).squeeze(1)

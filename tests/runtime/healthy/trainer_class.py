@@ -49,7 +49,9 @@ class Trainer:
             for batch in self.train_loader:
                 self.step(batch)
             self.plateau.step(self.validate())
-            torch.save({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}, io.BytesIO())
+            torch.save(
+                {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}, io.BytesIO()
+            )
 
 
 def main():

@@ -9,7 +9,7 @@ critic = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 1))
 opt_g = torch.optim.RMSprop(generator.parameters(), lr=5e-5)
 opt_c = torch.optim.RMSprop(critic.parameters(), lr=5e-5)
 
-for iteration in range(10):
+for _iteration in range(10):
     for _ in range(5):
         real = torch.randn(16, 4)
         with torch.no_grad():
