@@ -9,6 +9,9 @@ __version__ = "0.1.0"
 _LAZY = {
     "Case": "gradclinic.case",
     "load_case": "gradclinic.target",
+    "probe_flow": "gradclinic.probes.flow",
+    "share_compiled": "gradclinic.compile.share",
+    "verified_compile": "gradclinic.compile.verified",
 }
 """Public names and where they live: imported on first use, so that `import gradclinic` stays cheap."""
 

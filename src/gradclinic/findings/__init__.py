@@ -2,6 +2,7 @@
 
 from gradclinic.findings.diagnosis import Check, Diagnosis, Point, State, Summary
 from gradclinic.findings.finding import Edit, Evidence, Finding, Fix, Kind, Severity
+from gradclinic.findings.table import Table
 
 __all__ = [
     "Check",
@@ -15,4 +16,5 @@ __all__ = [
     "Severity",
     "State",
     "Summary",
+    "Table",
 ]

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from gradclinic.findings.finding import Finding, Kind, Severity
+from gradclinic.findings.table import Table
 
 
 class State(StrEnum):
@@ -69,6 +70,10 @@ class Diagnosis:
     summary: Summary = Summary()
     problems: tuple[str, ...] = ()
     """What kept a file or a part of the run from being judged: a syntax error, a crash."""
+    conclusion: str = ""
+    """What an experiment found out, in one line."""
+    tables: tuple[Table, ...] = ()
+    """What it measured."""
 
     def count(self, severity: Severity) -> int:
         return sum(1 for finding in self.findings if finding.severity is severity)

@@ -35,7 +35,15 @@ def document(diagnosis: Diagnosis) -> dict[str, Any]:
             "elapsed_s": round(diagnosis.summary.elapsed_s, 3),
         },
         "problems": list(diagnosis.problems),
+        **_measured(diagnosis),
     }
+
+
+def _measured(diagnosis: Diagnosis) -> dict[str, Any]:
+    """What an experiment adds to the document."""
+    if not diagnosis.tables and not diagnosis.conclusion:
+        return {}
+    return {"conclusion": diagnosis.conclusion, "tables": [asdict(table) for table in diagnosis.tables]}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from gradclinic.findings import Diagnosis, Finding, Severity, State
+from gradclinic.findings import Diagnosis, Finding, Severity, State, Table
 from gradclinic.reporters._excerpt import Excerpt, excerpt
 from gradclinic.reporters._page import Page
 from gradclinic.reporters._words import amount, counts, looked_at, one_line, place
@@ -31,6 +31,11 @@ def render(diagnosis: Diagnosis, out: TextIO, *, pages: Mapping[str, Page], quie
 
 
 def _report(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
+    for table in diagnosis.tables:
+        yield from _table(table, width)
+    if diagnosis.conclusion:
+        yield from _paragraph(diagnosis.conclusion, width, "")
+        yield Text()
     shown: set[str] = set()
     for finding in diagnosis.findings:
         if finding.explained_by:
@@ -76,6 +81,25 @@ def _source(shown: Excerpt | None, width: int | None, indent: str) -> Iterator[T
         if width is not None:
             line.truncate(width, overflow="ellipsis")
         yield line
+
+
+def _table(table: Table, width: int | None) -> Iterator[Text]:
+    """The first column to the left, numbers to the right."""
+    yield Text(table.title, "bold")
+    cells = [table.columns, *table.rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(table.columns))]
+    for number, row in enumerate(cells):
+        parts = [
+            f"{cell:<{room}}" if column == 0 else f"{cell:>{room}}"
+            for column, (cell, room) in enumerate(zip(row, widths, strict=True))
+        ]
+        line = Text(INDENT + "  ".join(parts).rstrip(), "dim" if number == 0 else "")
+        if width is not None:
+            line.truncate(width, overflow="ellipsis")
+        yield line
+    for note in table.notes:
+        yield from _paragraph(note, width, INDENT)
+    yield Text()
 
 
 def _rows(rows: list[tuple[str, str]], width: int | None, indent: str) -> Iterator[Text]:

@@ -10,9 +10,8 @@ from gradclinic.runtime.observers import (
     saving,
     scaling,
     schedules,
-    statistics,
 )
 
-ALL = (optimizers, backward, clipping, scaling, schedules, losses, modules, data, saving, statistics)
+ALL = (optimizers, backward, clipping, scaling, schedules, losses, modules, data, saving)
 
 __all__ = ["ALL"]

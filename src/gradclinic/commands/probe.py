@@ -1,0 +1,95 @@
+"""Make an experiment on a model: what reaches its parameters, what compiling changes, whether it learns.
+
+The target is a function that returns a gradclinic.Case: `file.py:function`, or
+`package.module:function`. The case's own objects come out of every experiment as they went in.
+
+    gradclinic probe flow case.py:make
+    gradclinic probe compile case.py:make --write-test tests/test_gradients.py
+
+Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pkgutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+from gradclinic import probes
+from gradclinic.commands._shared import add_shared_arguments, config_for, emit, exit_code
+from gradclinic.engine import judge, topics
+from gradclinic.errors import UsageError
+from gradclinic.findings import Diagnosis, Summary
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    kinds = parser.add_subparsers(title="experiments", metavar="EXPERIMENT", dest="kind", required=True)
+    torch_is_here = find_spec("torch") is not None
+    for name in kind_names():
+        module = _kind(name) if torch_is_here else None
+        about = (module.__doc__ if module else None) or ""
+        one = kinds.add_parser(name, help=about.partition("\n")[0], description=about)
+        one.add_argument("target", metavar="TARGET", help="file.py:function or package.module:function")
+        one.add_argument("--budget", metavar="TIME", help="the most it may take, such as 60s or 5m")
+        add_shared_arguments(one)
+        if module is not None:
+            module.add_arguments(one)
+
+
+def run(args: argparse.Namespace) -> int:
+    if find_spec("torch") is None:
+        raise UsageError("probe needs PyTorch; install torch where gradclinic is installed")
+    from gradclinic.probes._budget import Budget, seconds
+    from gradclinic.target import load_case
+
+    module = _kind(args.kind)
+    limit = seconds(args.budget) if args.budget else getattr(module, "BUDGET", 60.0)
+    config = config_for(args, [args.target.rpartition(":")[0]])
+    case = load_case(args.target)
+    started = time.monotonic()
+    with _progress(quiet=args.quiet) as progress:
+        outcome = module.run(case, args, Budget(limit, progress))
+    observations = [outcome.observation()]
+    findings = judge(observations, config.codes())
+    diagnosis = Diagnosis(
+        command=f"probe {args.kind}",
+        target=args.target,
+        findings=findings,
+        judged=topics(observations, findings),
+        summary=Summary(elapsed_s=round(time.monotonic() - started, 3)),
+        tables=outcome.tables,
+        conclusion=outcome.conclusion,
+    )
+    emit(diagnosis, args)
+    return exit_code(diagnosis, config)
+
+
+def kind_names() -> list[str]:
+    """One module of `probes` per experiment; `outcome` and those that start with _ are shared parts."""
+    found = (info.name for info in pkgutil.iter_modules(probes.__path__))
+    return [name for name in found if not name.startswith("_") and name != "outcome"]
+
+
+def _kind(name: str) -> ModuleType:
+    return import_module(f"{probes.__name__}.{name}")
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
+    """A bar on the terminal; nothing where nobody watches."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda what, fraction: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda what, fraction: bar.update(task, description=what, completed=fraction)

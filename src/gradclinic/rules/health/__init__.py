@@ -1,1 +1,0 @@
-"""6xx: gradient and signal health."""
