@@ -75,6 +75,10 @@ class Recorder:
                 )
                 return
 
+    def latest(self, kind: EventKind) -> Event | None:
+        """The last event of this kind that is on the tape."""
+        return next((event for event in reversed(self._events) if event.kind is kind), None)
+
     def enter(self, scope: str) -> bool:
         """False when a call of this scope is under way already."""
         if scope in self._open or not self.watching:

@@ -10,8 +10,9 @@ from gradclinic.runtime.observers import (
     saving,
     scaling,
     schedules,
+    statistics,
 )
 
-ALL = (optimizers, backward, clipping, scaling, schedules, losses, modules, data, saving)
+ALL = (optimizers, backward, clipping, scaling, schedules, losses, modules, data, saving, statistics)
 
 __all__ = ["ALL"]

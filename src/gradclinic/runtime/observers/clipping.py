@@ -19,7 +19,9 @@ def install(scene: Scene) -> None:
 
     def before(parameters: list[torch.Tensor], *args: Any, **kwargs: Any) -> None:
         scene.catch_up()
-        recorder.emit(EventKind.CLIP, optimizers=scene.actors.holding(parameters), limit=_limit(args, kwargs))
+        recorder.emit(
+            EventKind.CLIP, optimizers=scene.actors.holding(parameters), limit=limit_of(args, kwargs)
+        )
 
     def after(*args: Any, **kwargs: Any) -> None:
         scene.settle(EventKind.CLIP)
@@ -27,12 +29,12 @@ def install(scene: Scene) -> None:
     for name in ("clip_grad_norm_", "clip_grad_value_"):
         original = vars(clip_grad)[name]
         watched = observed(original, recorder, scope="clip", before=before, after=after)
-        clip = _reading_once(original, watched)
+        clip = reading_once(original, watched)
         for module in (clip_grad, torch.nn.utils):
             scene.patches.replace(module, name, clip)
 
 
-def _reading_once(original: Any, watched: Any) -> Any:
+def reading_once(original: Any, watched: Any) -> Any:
     """`parameters` is often a generator, which can be read only once: hand on what was read."""
 
     @wraps(original)
@@ -49,6 +51,6 @@ def _reading_once(original: Any, watched: Any) -> Any:
     return unseen(clip)
 
 
-def _limit(args: tuple[Any, ...], kwargs: dict[str, Any]) -> float | None:
+def limit_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> float | None:
     given = args[0] if args else kwargs.get("max_norm", kwargs.get("clip_value"))
     return float(given) if isinstance(given, int | float) else None

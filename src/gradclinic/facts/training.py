@@ -1,0 +1,170 @@
+"""What the numbers of a run were: one optimizer's updates, in order, free of torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from math import isfinite
+from statistics import median
+
+from gradclinic.facts.location import Location
+from gradclinic.facts.tape import Actor
+
+ABSENT = -1.0
+"""In an array over tensors: this one had no gradient, or was not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """One tensor the optimizer holds, as the user's model names it."""
+
+    name: str
+    shape: tuple[int, ...]
+    role: str = ""
+    """The class of the module it belongs to: `Linear`, `Embedding`."""
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    @property
+    def is_matrix(self) -> bool:
+        """Has a fan-in: what carries the signal, unlike biases and gains."""
+        return len(self.shape) >= 2 and min(self.shape[:2]) > 1 and self.role != "Embedding"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One update. Gradients are without the loss scale, as the update used them."""
+
+    index: int
+    loss: float | None
+    norm: float
+    """Of all gradients together, before clipping."""
+    used: float
+    """The same after clipping."""
+    rates: tuple[float, ...]
+    scale: float | None = None
+    skipped: bool = False
+    limit: float | None = None
+    """The max_norm or value the gradients were clipped to."""
+    gradients: Sequence[float] = ()
+    """The norm of each tensor's gradient after clipping."""
+
+    @property
+    def clipped(self) -> bool:
+        return self.limit is not None and self.norm > self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What is measured on some updates only; one number for each tensor."""
+
+    index: int
+    weights: Sequence[float]
+    """Norms before the update."""
+    updates: Sequence[float]
+    """Norms of what the update changed."""
+    largest: Sequence[float] = ()
+    """The largest absolute gradient."""
+    zeros: Sequence[float] = ()
+    """The share of gradients that are exactly zero."""
+    against: float | None = None
+    """The cosine between the update and the negative gradient: below 0 the step climbs."""
+
+
+class NonFinite(StrEnum):
+    LOSS = "loss"
+    GRADIENT = "gradient"
+    PARAMETER = "parameter"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The operation that first made a value that is not a number."""
+
+    operation: str
+    where: Location | None = None
+    because: str = ""
+    certain: bool = True
+    """False when the operation is the only one in the graph that could have done it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """The first time something was not finite."""
+
+    what: NonFinite
+    index: int
+    where: Location | None
+    tensors: tuple[str, ...] = ()
+    origin: Origin | None = None
+    loss: float | None = None
+    overflow: bool = False
+    """Infinite, not NaN: grew too large for its type."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """Everything measured of one optimizer's work."""
+
+    optimizer: Actor
+    tensors: tuple[TensorInfo, ...]
+    steps: tuple[Step, ...]
+    """The first and the last ones, and of those between ever fewer as the run gets longer."""
+    samples: tuple[Sample, ...] = ()
+    taken: int = 0
+    skipped: int = 0
+    alone: bool = True
+    """No other optimizer trains in this program: what it minimises is nobody else's game."""
+    breakdown: Breakdown | None = None
+    backward: Location | None = None
+    """Where its loss is sent backward."""
+    stepped: Location | None = None
+    clip: Location | None = None
+    value_clip: bool = False
+    adaptive: bool = False
+    """Divides by the gradient's own size, as Adam does: the scale of the gradient then matters little."""
+    climbs: bool = False
+    """Built to go up the gradient (`maximize=True`)."""
+
+    @cached_property
+    def losses(self) -> tuple[tuple[int, float], ...]:
+        """Finite losses with the update they belong to."""
+        return tuple((s.index, s.loss) for s in self.steps if s.loss is not None and isfinite(s.loss))
+
+    @cached_property
+    def taken_steps(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if not step.skipped)
+
+    @cached_property
+    def matrices(self) -> tuple[int, ...]:
+        """Positions of the tensors that carry the signal."""
+        return tuple(i for i, tensor in enumerate(self.tensors) if tensor.is_matrix)
+
+    def ratios(self, sample: Sample) -> list[float]:
+        """How far each matrix moved, as a share of its size."""
+        return [
+            sample.updates[i] / sample.weights[i]
+            for i in self.matrices
+            if sample.updates[i] >= 0 and sample.weights[i] > 0
+        ]
+
+    @cached_property
+    def typical_ratios(self) -> tuple[tuple[int, float], ...]:
+        """The median over matrices of update to weight, at each measured update."""
+        found = []
+        for sample in self.samples:
+            finite = [ratio for ratio in self.ratios(sample) if isfinite(ratio)]
+            if finite:
+                found.append((sample.index, median(finite)))
+        return tuple(found)
+
+
+def finite(values: Iterable[float]) -> Iterator[float]:
+    return (value for value in values if isfinite(value))

@@ -1,0 +1,1 @@
+"""6xx: gradient and signal health."""

@@ -1,0 +1,212 @@
+"""The numbers of every update: losses, gradients, rates, scale, clipping, weights."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.amp.grad_scaler import GradScaler
+from torch.nn.utils import clip_grad
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from gradclinic.facts import EventKind, Location
+from gradclinic.facts.training import Training
+from gradclinic.runtime import graph
+from gradclinic.runtime.actors import parameters_of
+from gradclinic.runtime.observers.clipping import limit_of, reading_once
+from gradclinic.runtime.observers.scaling import SCALER_STEP
+from gradclinic.runtime.patching import observed
+from gradclinic.runtime.scene import Scene, remember_recent
+from gradclinic.runtime.statistics.account import Account
+from gradclinic.runtime.statistics.naming import named
+from gradclinic.runtime.values import readable
+
+_SCOPE = "statistics"
+
+
+class Statistics:
+    """The accounts of all optimizers, and which of them an observed call belongs to."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.accounts: dict[str, Account] = {}
+        self._sites: dict[Location, frozenset[str]] = {}
+        self._owners: weakref.WeakKeyDictionary[torch.nn.Module, frozenset[str]] = weakref.WeakKeyDictionary()
+        self._unscaled: dict[tuple[str, int], torch.Tensor] = {}
+        self._under_way: list[int] = []
+        self._amp_scale: float | None = None
+
+    def account(self, optimizer: torch.optim.Optimizer) -> Account | None:
+        actor = self.scene.optimizer(optimizer)
+        if actor is None:
+            return None
+        known = self.accounts.get(actor)
+        if known is None:
+            known = self.accounts[actor] = Account(actor, optimizer)
+            self._owners.clear()
+        return known
+
+    def sent_back(self, _: object, tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
+        roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        where = self.scene.recorder.places.here()
+        for root in roots:
+            if root.numel() != 1 or grad_tensors is not None or not readable(root):
+                continue
+            loss, scale = self._without_scale(root)
+            for account in self._concerned(where):
+                account.loss_sent_back(where, loss, scale)
+
+    def _without_scale(self, root: torch.Tensor) -> tuple[torch.Tensor, float]:
+        node = graph.below(root.grad_fn, self._unscaled) if self._unscaled else None
+        if node is None:
+            return root.detach().reshape(()), 1.0
+        original = self._unscaled[graph.key_of(node)]
+        if node is root.grad_fn:
+            return original, 1.0
+        return root.detach().reshape(()), self._amp_scale or 1.0
+
+    def scaled(self, result: Any, scaler: GradScaler, outputs: Any) -> None:
+        """Keep the loss as it was before it was multiplied."""
+        if not scaler.is_enabled():
+            return
+        self._amp_scale = scaler.get_scale()
+        if isinstance(result, torch.Tensor) and result.grad_fn is not None and outputs.numel() == 1:
+            remember_recent(
+                self._unscaled, graph.key_of(result.grad_fn), outputs.detach().reshape(()), most=4
+            )
+
+    def _concerned(self, where: Location) -> Iterator[Account]:
+        """The optimizers a backward from this line fills the gradients of, as the tape knows them."""
+        recorder = self.scene.recorder
+        event = None if recorder.full else recorder.latest(EventKind.BACKWARD)
+        if event is not None and event.optimizers is not None:
+            self._sites[where] = self._sites.get(where, frozenset()) | event.optimizers
+        wanted = self._sites.get(where)
+        for _, optimizer in self.scene.actors.optimizers():
+            account = self.account(optimizer)
+            if account is not None and (wanted is None or account.actor in wanted):
+                yield account
+
+    def optimizer_cleared(
+        self, _: object, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any
+    ) -> None:
+        account = self.account(optimizer)
+        if account is not None:
+            account.cleared()
+
+    def module_cleared(self, _: object, module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
+        owners = self._owners.get(module)
+        if owners is None:
+            owners = self._owners[module] = self.scene.actors.within(module.parameters())
+        for actor in owners:
+            if actor in self.accounts:
+                self.accounts[actor].cleared()
+
+    def clipped(self, norm: Any, parameters: list[torch.Tensor], *args: Any, **kwargs: Any) -> None:
+        limit = limit_of(args, kwargs)
+        if limit is None:
+            return
+        where = self.scene.recorder.places.here()
+        several = len(self.accounts) > 1
+        holding = self.scene.actors.holding(parameters) if several else frozenset(self.accounts)
+        known = norm if isinstance(norm, torch.Tensor) and readable(norm) else None
+        for actor in holding & self.accounts.keys():
+            self.accounts[actor].clipped(known, limit, where)
+
+    @torch.no_grad()
+    def before_update(self, optimizer: torch.optim.Optimizer, closure: bool) -> None:
+        self._under_way.append(id(optimizer))
+        account = self.account(optimizer)
+        if account is None:
+            return
+        account.asked = True
+        if len(self._under_way) == 1 and not closure and not _found_inf(optimizer):
+            self._open(account, optimizer)
+
+    @torch.no_grad()
+    def after_update(self, optimizer: torch.optim.Optimizer, closure: bool) -> None:
+        if id(optimizer) in self._under_way:
+            del self._under_way[self._under_way.index(id(optimizer)) :]
+        account = self.account(optimizer)
+        if self._under_way or account is None:
+            return
+        if closure:
+            # The closure filled the gradients while the step ran; before it they were stale.
+            self._open(account, optimizer)
+        if _found_inf(optimizer):
+            account.update_skipped(optimizer, self._amp_scale or 1.0)
+        else:
+            scaled = self.scene.recorder.within(SCALER_STEP)
+            account.after_update(optimizer, self._amp_scale if scaled else None)
+
+    def _open(self, account: Account, optimizer: torch.optim.Optimizer) -> None:
+        if account.has_changed(optimizer):
+            account.introduce(optimizer, named(parameters_of(optimizer), self.scene.actors))
+        if account.stepped is None:
+            account.stepped = self.scene.recorder.places.here()
+        carried = getattr(optimizer, "grad_scale", None)
+        account.before_update(optimizer, float(carried) if carried is not None else None)
+
+    def before_scaler_step(
+        self, scaler: GradScaler, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any
+    ) -> None:
+        account = self.account(optimizer)
+        if account is not None:
+            account.asked = False
+
+    @torch.no_grad()
+    def after_scaler_step(
+        self, _: object, scaler: GradScaler, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any
+    ) -> None:
+        account = self.account(optimizer)
+        if account is not None and not account.asked and scaler.is_enabled():
+            account.update_skipped(optimizer, scaler.get_scale())
+
+    def facts(self) -> Iterator[Training]:
+        known = self.scene.actors.known
+        active = [account for account in self.accounts.values() if account.index]
+        for account in active:
+            if account.actor in known:
+                yield account.training(known[account.actor], alone=len(active) == 1)
+
+
+def install(scene: Scene) -> None:
+    statistics = Statistics(scene)
+    recorder = scene.recorder
+
+    def hook(observe: Callable[[torch.optim.Optimizer, bool], None]) -> Callable[..., None]:
+        def call(optimizer: torch.optim.Optimizer, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+            if not torch.compiler.is_compiling():
+                closure = any(map(callable, args[1:])) or kwargs.get("closure") is not None
+                recorder.safely(observe, optimizer, closure)
+
+        return call
+
+    scene.wrap(torch.autograd, "backward", scope=_SCOPE + " backward", after=statistics.sent_back)
+    zero = _SCOPE + " zero_grad"
+    scene.wrap(torch.optim.Optimizer, "zero_grad", scope=zero, after=statistics.optimizer_cleared)
+    scene.wrap(torch.nn.Module, "zero_grad", scope=zero, after=statistics.module_cleared)
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        before = vars(clip_grad)[name]
+        watched = observed(before, recorder, scope=_SCOPE + " clip", after=statistics.clipped)
+        for module in (clip_grad, torch.nn.utils):
+            scene.patches.replace(module, name, reading_once(before, watched))
+    scene.wrap(GradScaler, "scale", scope=_SCOPE + " scale", after=statistics.scaled)
+    scene.wrap(
+        GradScaler,
+        "step",
+        scope=_SCOPE + " scaler step",
+        before=statistics.before_scaler_step,
+        after=statistics.after_scaler_step,
+    )
+    scene.patches.on_undo(register_optimizer_step_pre_hook(hook(statistics.before_update)).remove)
+    scene.patches.on_undo(register_optimizer_step_post_hook(hook(statistics.after_update)).remove)
+    scene.facts.append(statistics.facts)
+
+
+def _found_inf(optimizer: torch.optim.Optimizer) -> bool:
+    """What the scaler tells a fused optimizer, which then decides by itself to skip."""
+    found = getattr(optimizer, "found_inf", None)
+    return found is not None and bool(found)

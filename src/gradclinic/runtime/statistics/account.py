@@ -1,0 +1,208 @@
+"""The running account of one optimizer: what each of its updates looked like."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from gradclinic.facts import Actor, Location
+from gradclinic.facts.training import ABSENT, Breakdown, NonFinite, Origin, Sample, Step, TensorInfo, Training
+from gradclinic.runtime.actors import parameters_of
+from gradclinic.runtime.statistics import meter
+from gradclinic.runtime.statistics.snapshot import Snapshot
+from gradclinic.runtime.statistics.thinning import Thinned
+
+_OFTEN = 5
+"""Every one of the first updates is sampled,"""
+_EVERY = 10
+"""later every tenth."""
+_ALERT = 10
+"""Updates sampled one by one after something odd was seen."""
+_MOST_PENDING = 512
+_ADAPTIVE = ("Adam", "RMSprop", "Adagrad", "Adadelta", "Lion", "Adafactor", "Muon", "Rprop", "LAMB", "Sign")
+
+
+class Account:
+    def __init__(self, actor: str, optimizer: torch.optim.Optimizer) -> None:
+        self.actor = actor
+        self.index = 0
+        """The number of the update to come."""
+        self.skipped = 0
+        self.breakdown: Breakdown | None = None
+        self.backward: Location | None = None
+        self.stepped: Location | None = None
+        self.clip: Location | None = None
+        self.value_clip = False
+        self.suspect: Origin | None = None
+        """An operation of the latest graph at the edge of its domain."""
+        self.tensors: tuple[TensorInfo, ...] = ()
+        self.asked = False
+        """The optimizer's own step ran since the scaler was last asked for one."""
+        self._parameters = 0
+        self._losses: list[tuple[Location, torch.Tensor, float]] = []
+        self._clipped: tuple[torch.Tensor | None, float] | None = None
+        self._steps: Thinned[Step] = Thinned()
+        self._samples: Thinned[Sample] = Thinned(first=16, last=32, between=64)
+        self._snapshot: Snapshot | None = None
+        self._gradients: Sequence[float] = ()
+        self._next: Step | None = None
+        self._alert = 0
+        self._usual = 0.0
+        self._type = type(optimizer).__name__
+        self._climbs = any(group.get("maximize") for group in optimizer.param_groups)
+
+    def loss_sent_back(self, where: Location, loss: torch.Tensor, scale: float) -> None:
+        """A loss whose gradients the next update will use; `scale` is what it was multiplied by."""
+        self.backward = where
+        self._losses.append((where, loss, scale))
+        del self._losses[:-_MOST_PENDING]
+
+    def cleared(self) -> None:
+        self._losses.clear()
+
+    def clipped(self, norm: torch.Tensor | None, limit: float, where: Location) -> None:
+        """`norm` is that of the gradients before; None when they are clipped value by value."""
+        self.clip = where
+        self.value_clip = norm is None
+        self._clipped = (norm, limit)
+
+    def has_changed(self, optimizer: torch.optim.Optimizer) -> bool:
+        return self._parameters != sum(len(group["params"]) for group in optimizer.param_groups)
+
+    def introduce(self, optimizer: torch.optim.Optimizer, tensors: tuple[TensorInfo, ...]) -> None:
+        self._parameters = len(tensors)
+        self.tensors = tensors
+
+    @property
+    def sampling(self) -> bool:
+        return self.index < _OFTEN or self.index % _EVERY == 0 or self._alert > 0
+
+    def before_update(self, optimizer: torch.optim.Optimizer, scale: float | None) -> None:
+        """Gradients as the update will use them; `scale` if they still carry one."""
+        parameters = parameters_of(optimizer)
+        gradients = [parameter.grad for parameter in parameters]
+        present = [meter.local(gradient) for gradient in gradients if gradient is not None]
+        extra = [loss for _, loss, _ in self._losses]
+        before = self._clipped[0] if self._clipped is not None else None
+        if before is not None:
+            extra.append(before)
+        norms = meter.norms(present)
+        values = meter.read([*norms, *(_alike(one, norms) for one in extra)])
+        found, told = values[: len(present)], values[len(present) :]
+        if scale:
+            found = [value / scale for value in found]
+        used = meter.total(found)
+        if not math.isfinite(used):
+            self._not_finite(parameters, told)
+        known = iter(found)
+        each = array("d", (ABSENT if gradient is None else next(known) for gradient in gradients))
+        limit = self._clipped[1] if self._clipped is not None else None
+        self._gradients = each
+        self._next = Step(
+            self.index,
+            self._loss(told),
+            told[-1] if before is not None else used,
+            used,
+            tuple(float(group.get("lr", math.nan)) for group in optimizer.param_groups),
+            limit=limit,
+            gradients=each,
+        )
+        if self.sampling:
+            self._snapshot = Snapshot.take(parameters, scale)
+
+    def after_update(self, optimizer: torch.optim.Optimizer, amp_scale: float | None) -> None:
+        step, self._next = self._next, None
+        if step is None:
+            return
+        if amp_scale is not None:
+            step = replace(step, scale=amp_scale)
+        self._put_down(step)
+        if self._snapshot is not None:
+            sample = self._snapshot.compare(parameters_of(optimizer), step.index)
+            self._snapshot = None
+            self._samples.append(sample)
+            if self.breakdown is None and not all(map(math.isfinite, sample.updates)):
+                self._parameters_broke(sample.updates, step)
+        odd = not math.isfinite(step.used) or (self._usual > 0 and step.norm > 10 * self._usual)
+        self._alert = _ALERT if odd else max(0, self._alert - 1)
+        if math.isfinite(step.norm):
+            self._usual = step.norm if not self._usual else 0.9 * self._usual + 0.1 * step.norm
+
+    def update_skipped(self, optimizer: torch.optim.Optimizer, scale: float) -> None:
+        """The scaler found non-finite gradients and made no update."""
+        self._snapshot = None
+        self.skipped += 1
+        rates = tuple(float(group.get("lr", math.nan)) for group in optimizer.param_groups)
+        loss = self._loss(meter.read([loss for _, loss, _ in self._losses]))
+        self._put_down(Step(self.index, loss, math.nan, math.nan, rates, scale, skipped=True))
+
+    def _put_down(self, step: Step) -> None:
+        self._steps.append(step)
+        self._losses.clear()
+        self._clipped = None
+        self.index += 1
+
+    def _loss(self, told: Sequence[float]) -> float | None:
+        """The objective: micro-batches of one line are averaged, losses of several lines added."""
+        by_line: defaultdict[Location, list[float]] = defaultdict(list)
+        for (where, _, scale), value in zip(self._losses, told, strict=False):
+            by_line[where].append(value / scale)
+        if not by_line:
+            return None
+        return sum(sum(values) / len(values) for values in by_line.values())
+
+    def _not_finite(self, parameters: list[torch.Tensor], told: Sequence[float]) -> None:
+        if self.breakdown is not None:
+            return
+        broken = [
+            position
+            for position, parameter in enumerate(parameters)
+            if parameter.grad is not None and not meter.is_finite(meter.local(parameter.grad))
+        ]
+        if not broken:
+            return
+        loss = self._loss(told)
+        self.breakdown = Breakdown(
+            NonFinite.GRADIENT if loss is None or math.isfinite(loss) else NonFinite.LOSS,
+            self.index,
+            self.backward,
+            tuple(self.tensors[i].name for i in broken if i < len(self.tensors)),
+            self.suspect,
+            loss,
+        )
+
+    def _parameters_broke(self, updates: Sequence[float], step: Step) -> None:
+        names = tuple(
+            tensor.name
+            for tensor, update in zip(self.tensors, updates, strict=False)
+            if not math.isfinite(update)
+        )
+        self.breakdown = Breakdown(NonFinite.PARAMETER, step.index, self.stepped, names, loss=step.loss)
+
+    def training(self, actor: Actor, *, alone: bool) -> Training:
+        return Training(
+            optimizer=actor,
+            tensors=self.tensors,
+            steps=self._steps.rows(),
+            samples=self._samples.rows(),
+            taken=self.index - self.skipped,
+            skipped=self.skipped,
+            alone=alone,
+            breakdown=self.breakdown,
+            backward=self.backward,
+            stepped=self.stepped,
+            clip=self.clip,
+            value_clip=self.value_clip,
+            adaptive=any(word.lower() in self._type.lower() for word in _ADAPTIVE),
+            climbs=self._climbs,
+        )
+
+
+def _alike(scalar: torch.Tensor, norms: list[torch.Tensor]) -> torch.Tensor:
+    """Of the type and on the device of the norms, so that one transfer brings them all."""
+    return scalar.to(norms[0]) if norms else scalar

@@ -1,0 +1,72 @@
+"""Arithmetic on many tensors at once, and a single transfer of the results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+Tensors = list[torch.Tensor]
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """The part of a tensor that lies on this rank, as plain numbers."""
+    if type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter:
+        plain = tensor
+    else:
+        to_local = getattr(tensor, "to_local", None)
+        plain = to_local() if to_local is not None else tensor
+    return plain._values() if plain.is_sparse else plain
+
+
+def norms(tensors: Tensors) -> list[torch.Tensor]:
+    """2-norms, one each, not transferred yet; half precision is summed in single."""
+    if not tensors:
+        return []
+    try:
+        first = tensors[0].dtype
+        if first in (torch.float32, torch.float64):
+            return list(torch._foreach_norm(tensors))
+        return list(torch._foreach_norm(tensors, 2, dtype=torch.float32))
+    except (RuntimeError, TypeError):
+        return [torch.linalg.vector_norm(tensor, dtype=_wide(tensor.dtype)) for tensor in tensors]
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    if dtype.is_complex:
+        return torch.complex128 if dtype is torch.complex128 else torch.complex64
+    return torch.float64 if dtype is torch.float64 else torch.float32
+
+
+def read(scalars: Sequence[torch.Tensor]) -> list[float]:
+    """Many one-element tensors as numbers, by one transfer where they lie together."""
+    if not scalars:
+        return []
+    try:
+        values: list[float] = torch.stack(list(scalars)).tolist()
+    except RuntimeError:
+        return [float(scalar) for scalar in scalars]
+    return values
+
+
+def total(values: Sequence[float]) -> float:
+    """The norm of the whole from the norms of its parts; a NaN is never lost behind an infinity."""
+    if any(value != value for value in values):
+        return math.nan
+    return math.hypot(*values)
+
+
+def extremes(tensor: torch.Tensor) -> tuple[float, float]:
+    """Smallest and largest value; (nan, nan) if any is NaN."""
+    if tensor.numel() == 0:
+        return 0.0, 0.0
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor)
+    low, high = torch.aminmax(tensor)
+    return float(low), float(high)
+
+
+def is_finite(tensor: torch.Tensor) -> bool:
+    """The 2-norm of large finite values overflows, their extremes do not."""
+    return all(map(math.isfinite, extremes(tensor)))
