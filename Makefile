@@ -10,7 +10,7 @@ demo: $(STAMP)
 	$(BIN)/gradclinic demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

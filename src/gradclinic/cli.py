@@ -14,9 +14,7 @@ from typing import Any, NoReturn
 
 from gradclinic import __doc__ as about
 from gradclinic import __version__, commands
-from gradclinic.errors import GradclinicError, UsageError
-
-DEBUG_VARIABLE = "GRADCLINIC_DEBUG"
+from gradclinic.errors import GradclinicError, UsageError, debugging, fault
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,9 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("gradclinic: interrupted", file=sys.stderr)
         return 2
     except Exception as error:
-        if os.environ.get(DEBUG_VARIABLE):
+        if debugging():
             raise
-        print(f"gradclinic: {_fault(error)}", file=sys.stderr)
+        print(f"gradclinic: {fault(error)}", file=sys.stderr)
         return 2
 
 
@@ -89,14 +87,3 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """argparse would print the whole usage first; the line that matters goes alone."""
         raise UsageError(f"{message} (`{self.prog} --help` shows what it takes)")
-
-
-def _fault(error: Exception) -> str:
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    place = ""
-    if frame is not None:
-        place = f" at {os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}"
-    what = f"{type(error).__name__}: {error}".splitlines()[0]
-    return f"internal fault, {what}{place}; set {DEBUG_VARIABLE}=1 to see the traceback"

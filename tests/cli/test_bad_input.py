@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+
+from tests.conftest import SOURCE
 
 
 def test_a_path_that_does_not_exist(gradclinic):
@@ -97,19 +105,38 @@ def test_no_command_shows_the_commands(gradclinic):
     assert "explain" in ended.err
 
 
-def test_a_fault_of_its_own_is_one_line_and_tells_how_to_see_more(gradclinic, sick_script, tmp_path):
-    import shutil
-
-    from tests.conftest import SOURCE
-
-    package = tmp_path / "elsewhere"
-    shutil.copytree(SOURCE / "gradclinic", package / "gradclinic")
-    engine = package / "gradclinic" / "engine.py"
+def _with_faulty_judge(directory: Path) -> Path:
+    shutil.copytree(SOURCE / "gradclinic", directory / "gradclinic")
+    engine = directory / "gradclinic" / "engine.py"
     engine.write_text(engine.read_text().replace("def judge(", "def judge(*args): 1 / 0\ndef _unused("))
+    return directory
+
+
+def test_a_fault_of_its_own_is_one_line_and_tells_how_to_see_more(gradclinic, sick_script, tmp_path):
+    package = _with_faulty_judge(tmp_path / "elsewhere")
     ended = gradclinic("lint", "train.py", package=package)
     assert ended.code == 2
     assert ended.error_line.startswith(
-        "gradclinic: internal fault, ZeroDivisionError: division by zero at engine.py:"
+        "gradclinic: train.py: internal fault, ZeroDivisionError: division by zero"
     )
+    assert "at engine.py:" in ended.error_line
     assert "GRADCLINIC_DEBUG=1" in ended.error_line
     assert "Traceback" in gradclinic("lint", "train.py", package=package, env={"GRADCLINIC_DEBUG": "1"}).err
+
+
+def test_an_interrupt_is_one_line(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-m", "gradclinic", "lint", "-"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        # More than a pipe holds: once it is written, the command has begun to read.
+        process.stdin.write(b"#" * 1_000_000)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    assert process.returncode == 2
+    assert err == b"gradclinic: interrupted after 0 of 1 files\n"

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import SOURCE
 
 HEALTHY = "import torch\n\nprint(torch.zeros(1))\n"
 
@@ -139,12 +144,6 @@ def test_a_byte_order_mark_and_an_encoding_cookie_are_honoured(gradclinic, sick_
 
 
 def test_a_closed_pipe_is_not_an_error(tmp_path, sick_script):
-    import os
-    import subprocess
-    import sys
-
-    from tests.conftest import SOURCE
-
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     command = f"{sys.executable} -m gradclinic explain | head -n 1"
     done = subprocess.run(

@@ -8,6 +8,7 @@ from functools import cache
 
 from gradclinic.config import Config
 from gradclinic.engine import checklist, judge, topics
+from gradclinic.errors import debugging, fault
 from gradclinic.findings import Check, Finding, Point
 from gradclinic.ignores import without_ignored
 from gradclinic.linting.files import STDIN
@@ -38,6 +39,11 @@ def examine(path: str, config: Config) -> Examined:
         return Examined(problem=f"{place}: not valid Python: {error.msg}")
     except RecursionError:
         return Examined(problem=f"{name}: nested too deeply to be followed")
+    except Exception as error:
+        # One file that trips gradclinic must not keep the others from being read.
+        if debugging():
+            raise
+        return Examined(problem=f"{name}: {fault(error)}")
 
 
 def read(name: str) -> SourceText:

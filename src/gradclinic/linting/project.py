@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import chain
 
@@ -50,5 +50,15 @@ def _examine_all(files: list[str], config: Config, jobs: int) -> Iterator[Examin
         for file in files:
             yield examine(file, config)
         return
-    with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(partial(examine, config=config), files, chunksize=16)
+    from concurrent.futures import ProcessPoolExecutor  # slow to import, and one file does not need it
+
+    with ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent) as pool:
+        try:
+            yield from pool.map(partial(examine, config=config), files, chunksize=16)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
