@@ -65,7 +65,8 @@ def _key(finding: Finding) -> tuple[object, ...]:
 def _passes(fact: object, finding: Finding) -> bool:
     if not isinstance(fact, Tape) or finding.location is None:
         return True
-    return any(event.where == finding.location for event in fact.events)
+    places = {event.where for event in fact.events}
+    return finding.location in places and places.issuperset(finding.places)
 
 
 def topics(observations: Iterable[Observation], findings: Iterable[Finding]) -> tuple[Check, ...]:

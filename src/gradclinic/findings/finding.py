@@ -69,5 +69,7 @@ class Finding:
     explains: tuple[str, ...] = ()
     """Codes of symptoms in the same diagnosis that this cause accounts for."""
     explained_by: str | None = None
+    places: tuple[Location, ...] = ()
+    """Other places it speaks of: code that does not pass them all is no evidence against it."""
     subject: str = ""
     """What it is about when one place can be wrong for several things: an optimizer, a tensor."""

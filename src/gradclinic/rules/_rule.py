@@ -93,6 +93,7 @@ class Rule:
         confidence: float = 0.9,
         severity: Severity | None = None,
         subject: str = "",
+        also: Iterable[Event] = (),
     ) -> Finding:
         return Finding(
             code=self.code,
@@ -105,6 +106,7 @@ class Rule:
             fix=Fix(fix) if isinstance(fix, str) else fix,
             confidence=confidence,
             subject=subject,
+            places=tuple(event.where for event in also),
         )
 
     def __repr__(self) -> str:

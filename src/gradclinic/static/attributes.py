@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradclinic.facts import ActorKind
+from gradclinic.static import words
 from gradclinic.static.roles import infer
 from gradclinic.static.values import (
     Accelerator,
@@ -26,44 +27,8 @@ from gradclinic.static.values import (
 )  # fmt: skip
 from gradclinic.static.walk import Walk
 
-_MODULE_METHODS = frozenset(
-    [
-        "parameters",
-        "named_parameters",
-        "train",
-        "eval",
-        "zero_grad",
-        "state_dict",
-        "load_state_dict",
-        "to",
-        "cuda",
-        "cpu",
-        "half",
-        "float",
-        "forward",
-        "backward",
-        "step",
-        "requires_grad_",
-        "modules",
-        "children",
-        "named_modules",
-        "apply",
-        "no_sync",
-        "register_buffer",
-    ]
-)
-_ACTOR_METHODS = frozenset(
-    [
-        "step",
-        "zero_grad",
-        "scale",
-        "unscale_",
-        "update",
-        "get_scale",
-        "state_dict",
-        "load_state_dict",
-        "get_last_lr",
-    ]
+_ACTOR_METHODS = words.names(
+    "step zero_grad scale unscale_ update get_scale state_dict load_state_dict get_last_lr"
 )
 _SAME_MODEL = frozenset({"module", "_orig_mod", "model_engine"})
 
@@ -116,7 +81,7 @@ def _of_instance(walk: Walk, base: Instance, attr: str) -> Value:
         return Func(found.node, found.frame, found.qualname, bound=base, decorators=found.decorators)
     if found is not None:
         return found
-    if base.model is not None and attr in _MODULE_METHODS:
+    if base.model is not None and attr in words.MODULE_METHODS:
         return Bound(base.model, attr)
     value = base.attrs[attr] = infer(walk, attr, f"{base.name}.{attr}")
     return value
@@ -127,7 +92,7 @@ def _of_model(base: Model, attr: str) -> Value:
         return base
     if attr in base.attrs:
         return base.attrs[attr]
-    if attr in _MODULE_METHODS:
+    if attr in words.MODULE_METHODS:
         return Bound(base, attr)
     part = base.attrs[attr] = Model(frozenset(f"{key}.{attr}" for key in base.keys), f"{base.name}.{attr}")
     return part

@@ -11,10 +11,12 @@ from gradclinic.static import arithmetic, calls
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import compare, holds, name_of, negate, truth
 from gradclinic.static.iteration import item_of, items_of
-from gradclinic.static.roles import infer
+from gradclinic.static.opaque import called_again
+from gradclinic.static.roles import infer, role_of
 from gradclinic.static.survey import Can, last_name
 from gradclinic.static.values import (
     NONE,
+    ActorRef,
     Const,
     Frame,
     Func,
@@ -301,8 +303,18 @@ def spread(walk: Walk, value: Value, targets: list[ast.expr]) -> list[Value]:
         return value.items
     if isinstance(value, Params | Tensor):
         return [value] * len(targets)
+    if isinstance(value, ActorRef):
+        return [
+            value if role_of(walk.survey, last_name(t)) == value.kind else Unknown(last_name(t))
+            for t in targets
+        ]
     base = name_of(value)
-    return [infer(walk, last_name(target), f"{base}.{last_name(target)}") for target in targets]
+    held = value.holds if isinstance(value, Unknown) else ()
+    return [
+        called_again(walk, held, last_name(target))
+        or infer(walk, last_name(target), f"{base}.{last_name(target)}")
+        for target in targets
+    ]
 
 
 def _named_expression(walk: Walk, node: ast.NamedExpr) -> Value:

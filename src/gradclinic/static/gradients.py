@@ -5,26 +5,14 @@ from __future__ import annotations
 import ast
 
 from gradclinic.facts import EventKind
+from gradclinic.static import words
 from gradclinic.static.values import NOTHING, Const, Grad, Keys, Num, Params, Unknown, Value
 from gradclinic.static.walk import Arguments, Walk
 
-_WRITES = frozenset(
-    [
-        "div_",
-        "mul_",
-        "add_",
-        "sub_",
-        "copy_",
-        "addcmul_",
-        "addcdiv_",
-        "masked_fill_",
-        "fill_",
-        "normal_",
-        "set_",
-        "nan_to_num_",
-    ]
+_WRITES = words.names(
+    "div_ mul_ add_ sub_ copy_ addcmul_ addcdiv_ masked_fill_ fill_ normal_ set_ nan_to_num_"
 )
-_LIMITS = frozenset(["clamp_", "clip_", "clamp_min_", "clamp_max_"])
+_LIMITS = words.names("clamp_ clip_ clamp_min_ clamp_max_")
 
 
 def clip(walk: Walk, optimizers: Keys, models: Keys | None, node: ast.AST) -> None:

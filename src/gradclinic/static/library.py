@@ -32,23 +32,8 @@ from gradclinic.static.values import (
 )  # fmt: skip
 from gradclinic.static.walk import Arguments, Stop, Walk
 
-_THROUGH = frozenset(
-    [
-        "tqdm",
-        "trange",
-        "iter",
-        "list",
-        "tuple",
-        "sorted",
-        "reversed",
-        "islice",
-        "track",
-        "zip",
-        "chain",
-        "cycle",
-        "progress_bar",
-        "prefetch",
-    ]
+_THROUGH = words.names(
+    "tqdm trange iter list tuple sorted reversed islice track zip chain cycle progress_bar prefetch"
 )
 _PLAIN_ROOTS = (
     "torch.",
@@ -204,6 +189,8 @@ def _pretrained(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value
 
 def _stream(walk: Walk, last: str, args: Arguments) -> Value:
     source = args.positional[0]
+    if last == "zip" and any(isinstance(value, Params) for value in args.positional):
+        return Seq([Seq(list(args.positional))])
     if last in ("chain", "zip"):
         known = [value for value in args.positional if isinstance(value, Params)]
         if known:

@@ -94,12 +94,14 @@ def run_while(walk: Walk, node: ast.While) -> None:
     else:
         count = 2 * walk.period
     walk.batches += owns
+    walk.loops.append((walk.frame, False))
     broken = False
     try:
-        for _ in range(count):
+        for index in range(count):
             test = evaluate(walk, node.test)
             if truth(test) is False:
                 break
+            walk.loops[-1] = (walk.frame, index == count - 1)
             if owns:
                 walk.emit(EventKind.BATCH, node)
             try:
@@ -109,6 +111,7 @@ def run_while(walk: Walk, node: ast.While) -> None:
     except BreakLoop:
         broken = True
     finally:
+        walk.loops.pop()
         walk.batches -= owns
     if not broken:
         walk.execute(walk, node.orelse)
@@ -128,6 +131,7 @@ def _run(
     if passes and not each:
         walk.emit(EventKind.EPOCH_BEGIN, node, attrs=attrs)
     walk.batches += beats
+    walk.loops.append((walk.frame, False))
     last_before = walk.last_batch
     broken = False
     try:
@@ -138,6 +142,7 @@ def _run(
                     walk.emit(EventKind.EPOCH_BEGIN, node, attrs=attrs)
                 walk.emit(EventKind.BATCH, node)
             bind(walk, node.target, item)
+            walk.loops[-1] = (walk.frame, index == len(items) - 1)
             with contextlib.suppress(ContinueLoop):
                 walk.execute(walk, node.body)
             if each:
@@ -145,6 +150,7 @@ def _run(
     except BreakLoop:
         broken = True
     finally:
+        walk.loops.pop()
         walk.batches -= beats
         walk.last_batch = last_before
     if not broken:

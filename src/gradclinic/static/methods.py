@@ -8,7 +8,7 @@ from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import frameworks, words
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
-from gradclinic.static.opaque import models_in, open_tape, optimizers_in
+from gradclinic.static.opaque import models_in, open_tape, optimizers_in, returned
 from gradclinic.static.roles import actor
 from gradclinic.static.values import (
     NONE,
@@ -32,42 +32,14 @@ from gradclinic.static.values import (
 )  # fmt: skip
 from gradclinic.static.walk import Arguments, Walk
 
-_SAME_MODEL = frozenset(
-    [
-        "to",
-        "cuda",
-        "cpu",
-        "half",
-        "float",
-        "double",
-        "bfloat16",
-        "train",
-        "eval",
-        "requires_grad_",
-        "compile",
-        "share_memory",
-    ]
+_SAME_MODEL = words.names(
+    "to cuda cpu half float double bfloat16 train eval requires_grad_ compile share_memory"
 )
-_DETACHED = frozenset(["item", "numpy", "tolist", "detach", "detach_", "argmax", "size"])
-_MODEL_QUIET = frozenset(
-    [
-        "state_dict",
-        "load_state_dict",
-        "modules",
-        "children",
-        "named_modules",
-        "named_children",
-        "apply",
-        "no_sync",
-        "register_buffer",
-        "register_forward_hook",
-        "buffers",
-        "named_buffers",
-        "save_pretrained",
-        "add_module",
-        "share_memory",
-        "get_submodule",
-    ]
+_DETACHED = words.names("item numpy tolist detach detach_ argmax size")
+_MODEL_QUIET = words.names(
+    "state_dict load_state_dict modules children named_modules named_children apply no_sync "
+    "register_buffer register_forward_hook buffers named_buffers save_pretrained add_module "
+    "share_memory get_submodule"
 )
 
 
@@ -143,6 +115,8 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
         return NONE
     if attr in ("step", "manual_step"):
         closure = args.get(0, "closure")
+        if args.keywords.keys() - {"closure"}:
+            open_tape(walk, node, optimizers=mine)
         result: Value = NONE
         if isinstance(closure, Func):
             result = walk.call(walk, closure, Arguments(), node)
@@ -260,6 +234,8 @@ def _tensor(walk: Walk, base: Tensor, attr: str, args: Arguments, node: ast.Call
     if attr == "backward":
         backward(walk, base, node)
         return NONE
+    if attr in ("zero_grad", "parameters", "named_parameters", "step"):
+        return _unknown(walk, Unknown("<tensor>"), attr, args, node)
     if attr in _DETACHED:
         return Tensor() if attr.startswith("detach") else Unknown(f"<tensor>.{attr}()")
     result = Tensor(base.models, base.scaled, base.scaler, base.loss)
@@ -298,6 +274,9 @@ def _unknown(walk: Walk, base: Unknown, attr: str, args: Arguments, node: ast.Ca
         optimizers = optimizers_in(args.all())
         clip(walk, optimizers, models_in(args.all()), node)
         return Unknown(f"{base.path}.{attr}()")
+    if attr == "step" and not args.all() and not words.NOT_AN_OPTIMIZER.search(base.path.rsplit(".", 1)[-1]):
+        open_tape(walk, node)
+        return NONE
     if attr in ("prepare", "setup") and (optimizers_in(args.all()) or models_in(args.all())):
         return frameworks.prepared(args)
     return None
@@ -317,7 +296,7 @@ def call_inherited(walk: Walk, base: Instance, attr: str, args: Arguments, node:
         return _model(walk, base.model, attr, args, node) if attr not in ("log", "log_dict") else NONE
     if base.cls.outside_bases() and not words.HARMLESS.search(attr):
         open_tape(walk, node)
-        return Unknown(f"{base.name}.{attr}()")
+        return returned(walk, Unknown(f"{base.name}.{attr}"), args)
     return None
 
 

@@ -83,6 +83,8 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
     if words.FETCH_FUNCTION.match(name):
         walk.emit(EventKind.BATCH, node)
         return Unknown(f"{name_of(func)}()")
+    if name == "master_params":
+        return Params(optimizers=optimizers_in(values))
     made = _made(walk, name, values, node)
     if made is not None:
         return made
@@ -124,11 +126,7 @@ def _made(walk: Walk, name: str, values: list[Value], node: ast.Call) -> Value |
     if optimizers and name[:1].isupper() and words.OPTIMIZER_WRAPPER.search(name):
         return next(part for part in parts(values) if isinstance(part, ActorRef))
     given_parameters = any(isinstance(part, Params) for part in parts(values))
-    if (
-        given_parameters
-        and not optimizers
-        and (name in words.OPTIMIZER_LIKE or words.OPTIMIZER_CLASS.search(name))
-    ):
+    if given_parameters and not optimizers and words.OPTIMIZER_CLASS.search(name):
         return build(walk, ActorKind.OPTIMIZER, name, node, of=models_in(values) or NOTHING)
     if words.OPTIMIZER_FACTORY.search(name) and models_in(values):
         return build(walk, ActorKind.OPTIMIZER, name, node, of=models_in(values) or NOTHING)
@@ -176,12 +174,39 @@ def outcome(walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call)
         reached = frozenset().union(*(tensor.models or NOTHING for tensor in tensors))
         if reached:
             return Tensor(reached, scaled=None, loss=any(tensor.loss for tensor in tensors))
+    if name == "deepcopy" and values and isinstance(values[0], Model):
+        return Model(frozenset({f"copy@{node.lineno}:{node.col_offset}"}), walk.assigning or "copy")
+    if optimizers_in(values):
+        return returned(walk, func, args)
     models = [value for value in values if isinstance(value, Model)]
     if len(models) == 1 and words.WRAPS_MODEL.search(name):
         return models[0]
     if not models and words.MODEL_FACTORY.search(name):
         place = f"@{node.lineno}:{node.col_offset}"
         return Model(frozenset({f"{name}{place}"}), walk.assigning or name)
-    held = tuple(part for part in parts(values) if isinstance(part, ActorRef | Model))
+    return returned(walk, func, args)
+
+
+def returned(walk: Walk, func: Value, args: Arguments) -> Value:
+    """What comes back under the name it went in by is taken for the same thing: `model = wrap(model)`."""
+    held = tuple(part for part in parts(args.all()) if isinstance(part, ActorRef | Model))
+    if any(isinstance(value, Accelerator) for value in args.all()):
+        for value in held:
+            if isinstance(value, ActorRef):
+                value.prepared = True
+    again = called_again(walk, held, walk.assigning)
+    if again is not None:
+        return again
     path = f"{name_of(func)}()"
     return Unknown(path if not walk.assigning else f"{walk.assigning}={path}", holds=held)
+
+
+def called_again(walk: Walk, held: tuple[Value, ...], label: str) -> Value | None:
+    wanted = label.rsplit(".", 1)[-1]
+    for value in held if wanted else ():
+        name = walk.recorder.actors[value.id].name if isinstance(value, ActorRef) else ""
+        if isinstance(value, Model):
+            name = value.name
+        if name.rsplit(".", 1)[-1] == wanted:
+            return value
+    return None

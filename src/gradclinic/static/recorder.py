@@ -5,6 +5,7 @@ Which optimizers a backward concerns is known only at the end, when all optimize
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -68,15 +69,24 @@ class Recorder:
         if id in self.actors:
             self.actors[id] = replace(self.actors[id], name=name)
 
+    def _acting(self) -> dict[str, Actor]:
+        """Actors that were built in sight or that something happened to; a mere mention is no actor."""
+        seen = {draft.actor for draft in self.drafts}
+        seen.update(*(draft.optimizers for draft in self.drafts))
+        kept = {id: actor for id, actor in self.actors.items() if actor.built is not None or id in seen}
+        optimizers = [id for id, actor in kept.items() if actor.kind is ActorKind.OPTIMIZER]
+        return {id: _paired(actor, optimizers) for id, actor in kept.items()}
+
     def tape(self, *, complete: bool) -> Tape:
+        actors = self._acting()
         optimizers = {
-            id: frozenset(actor.of) for id, actor in self.actors.items() if actor.kind is ActorKind.OPTIMIZER
+            id: frozenset(actor.of) for id, actor in actors.items() if actor.kind is ActorKind.OPTIMIZER
         }
         events = tuple(
             Event(d.kind, d.where, d.actor, _concerned(d, optimizers), d.attrs, index)
             for index, d in enumerate(self.drafts)
         )
-        return Tape(Source.STATIC, events, dict(self.actors), complete)
+        return Tape(Source.STATIC, events, actors, complete)
 
 
 def _concerned(draft: Draft, optimizers: Mapping[str, Keys]) -> Keys | None:
@@ -91,3 +101,16 @@ def _concerned(draft: Draft, optimizers: Mapping[str, Keys]) -> Keys | None:
     if draft.models is None or not all(optimizers.values()):
         return None
     return frozenset(id for id, of in optimizers.items() if overlap(draft.models, of))
+
+
+def _paired(actor: Actor, optimizers: list[str]) -> Actor:
+    """`scheduler_d` drives `optimizer_d`: one built out of sight goes with the optimizer of its name."""
+    if actor.kind is not ActorKind.SCHEDULE or actor.of:
+        return actor
+    alike = [id for id in optimizers if _stem(id) == _stem(actor.id)]
+    return replace(actor, of=tuple(alike)) if len(alike) == 1 else actor
+
+
+def _stem(id: str) -> str:
+    name = id.rsplit(":", 1)[-1].split("@", 1)[0].rsplit(".", 1)[-1].lower()
+    return re.sub(r"lr_?|scheduler|schedule|sched|optimizer|optim|opt|_", "", name)

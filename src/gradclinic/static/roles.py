@@ -26,6 +26,8 @@ def role_of(survey: Survey, name: str) -> str:
         return "scaler"
     if words.SCALER_NAME.search(name) and ("step" in methods or "scale" in methods or not methods):
         return "scaler"
+    if words.SCHEDULE_NAME.search(name) and {"step", "zero_grad"} <= methods:
+        return "optimizer"
     if words.SCHEDULE_NAME.search(name) and ("step" in methods or not methods):
         return "schedule"
     if "step" in methods and not words.NOT_AN_OPTIMIZER.search(name):
@@ -48,6 +50,8 @@ def role_of(survey: Survey, name: str) -> str:
 
 def infer(walk: Walk, name: str, path: str) -> Value:
     """A value for something called `name`, reached by `path`, that was never assigned in sight."""
+    if words.SETTINGS.search(path) or words.SETTING_NAME.search(name):
+        return _setting(walk, name, path)
     role = role_of(walk.survey, name)
     if role == "optimizer":
         if name.endswith("s") and not words.OPTIMIZER_NAME.search(name[:-1] + "_") and path.endswith("s"):
@@ -63,12 +67,22 @@ def infer(walk: Walk, name: str, path: str) -> Value:
         return Accelerator("accelerate" if role == "accelerator" else "fabric")
     if role == "criterion":
         return Criterion(mean=None)
-    if words.ACCUMULATION_NAME.search(name):
-        return walk.invented(walk.window, "accumulation")
-    if words.EPOCH_NAME.search(name):
-        return Num(None, units=frozenset({"epoch"}))
+    setting = _setting(walk, name, path)
+    if isinstance(setting, Num):
+        return setting
     if words.LOADER_NAME.search(name) and not words.LOSS_NAME.search(name):
         return Stream(path)
+    return Unknown(path)
+
+
+def _setting(walk: Walk, name: str, path: str) -> Value:
+    """A plain value from a configuration: `args.optimizer` is a name, not an optimizer."""
+    if words.ACCUMULATION_NAME.search(name):
+        return walk.invented(walk.window, "accumulation")
+    if words.UPDATES_NAME.search(name):
+        return Num(None, units=frozenset({"update"}))
+    if words.EPOCH_NAME.search(name):
+        return Num(None, units=frozenset({"epoch"}))
     return Unknown(path)
 
 

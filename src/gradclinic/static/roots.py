@@ -14,7 +14,7 @@ from gradclinic.static.paths import Choices, explore
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.statements import execute
 from gradclinic.static.survey import Can, Survey
-from gradclinic.static.values import ClassDef, Frame, Func, FunctionNode, Instance
+from gradclinic.static.values import ClassDef, Const, Frame, Func, FunctionNode, Instance
 from gradclinic.static.walk import (
     Arguments,
     BreakLoop,
@@ -146,4 +146,9 @@ def _bound(walk: Walk, root: Root) -> Func | None:
     if not isinstance(instance, Instance):
         instance = Instance(cls, "self", model=instance)  # type: ignore[arg-type]
     instance.name = "self"
+    # None in __init__ is a place kept free: some other method or file fills it before training.
+    for name in [
+        name for name, value in instance.attrs.items() if isinstance(value, Const) and value.value is None
+    ]:
+        del instance.attrs[name]
     return Func(method.node, method.frame, method.qualname, bound=instance)

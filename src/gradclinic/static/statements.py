@@ -161,12 +161,20 @@ def _augmented(walk: Walk, node: ast.AugAssign) -> None:
 
 
 def _if(walk: Walk, node: ast.If) -> None:
+    # A program that raises trains nothing: the path to walk is the one that goes on.
+    if _only_stops(node.body) and not walk.survey.can_any(node.body) & Can.ACT:
+        execute(walk, node.orelse)
+        return
+    if node.orelse and _only_stops(node.orelse):
+        evaluate(walk, node.test)
+        execute(walk, node.body)
+        return
     test = evaluate(walk, node.test)
     known = truth(test)
     if known is None and _is_main(node.test):
         known = True
     can = walk.survey.can_any(node.body) | walk.survey.can_any(node.orelse)
-    if known is None and not can & Can.ACT and _only_stops(walk, node):
+    if known is None and _ends_loop(node) and not walk.leaves_early():
         known = False
     if known is None and not walk.summarising and can & (Can.ACT | Can.LEAVE):
         known = holds(walk, test)
@@ -181,13 +189,16 @@ def _if(walk: Walk, node: ast.If) -> None:
         walk.scale_guarded -= guarded
 
 
+def _ends_loop(node: ast.If) -> bool:
+    return not node.orelse and isinstance(node.body[-1], ast.Break | ast.Return)
+
+
 def _is_main(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
-def _only_stops(walk: Walk, node: ast.If) -> bool:
-    """`if bad: raise ...`: the path that goes on is the one to walk."""
-    last = node.body[-1]
+def _only_stops(body: list[ast.stmt]) -> bool:
+    last = body[-1]
     return isinstance(last, ast.Raise) or (
         isinstance(last, ast.Expr)
         and isinstance(last.value, ast.Call)

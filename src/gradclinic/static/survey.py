@@ -52,6 +52,9 @@ _ACTS = {
 }
 
 
+_TORCH_METHODS = words.names("train eval step zero_grad backward forward state_dict load_state_dict update")
+
+
 @dataclass(slots=True)
 class Facts:
     """What one piece of code does by itself, before what it calls is added."""
@@ -160,7 +163,8 @@ class Survey:
             if isinstance(node, ast.Constant):
                 continue
             if isinstance(node, ast.Attribute):
-                facts.mentions.add(node.attr)
+                if not _torch_method(node):
+                    facts.mentions.add(node.attr)
                 if node.attr in ("grad", "sync_gradients"):
                     facts.can |= Can.ACT | _ACTS[node.attr]
             elif isinstance(node, ast.Call):
@@ -340,6 +344,17 @@ def names_in(node: ast.AST) -> list[str]:
         elif isinstance(part, ast.Attribute):
             found.append(part.attr)
     return found
+
+
+def _torch_method(node: ast.Attribute) -> bool:
+    """`self.model.train` is torch's, whatever the file's own `train` may do."""
+    if node.attr not in _TORCH_METHODS:
+        return False
+    receiver = last_name(node.value)
+    return any(
+        pattern.search(receiver)
+        for pattern in (words.MODEL_NAME, words.OPTIMIZER_NAME, words.SCHEDULE_NAME, words.SCALER_NAME)
+    ) and not words.DRIVER_NAME.search(receiver)
 
 
 def _returns(loop: ast.AST) -> bool:

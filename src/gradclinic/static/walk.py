@@ -92,6 +92,8 @@ class Walk:
     micro_batch: int = 0
     """Entries into `accelerator.accumulate` so far."""
     last_batch: bool = False
+    loops: list[tuple[Frame, bool]] = field(default_factory=list)
+    """The loops being run, innermost last, each with whether this is its last iteration."""
     synced: bool = True
     in_window: bool = False
     scale_guarded: int = 0
@@ -124,6 +126,12 @@ class Walk:
 
     def can(self, node: ast.AST) -> Can:
         return self.survey.can(node)
+
+    def leaves_early(self) -> bool:
+        """Whether a break that may happen at any time happens now: in the last iteration walked."""
+        if not self.loops or self.loops[-1][0] is not self.frame:
+            return True
+        return self.loops[-1][1]
 
     def invented(self, value: int, *units: str) -> Num:
         return Num(value, invented=True, units=frozenset(units))

@@ -119,6 +119,7 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
         yield rule.finding(
             f"nothing clears the gradients of {tape.name(optimizer)}: backward() adds to those of all earlier steps",
             last.backwards[-1],
+            also=(last.step,),
             evidence={
                 "order seen": order_seen(
                     [event for update in done[:3] for event in update.events],

@@ -109,11 +109,7 @@ UNITS = {"epoch": "epochs", "batch": "batches", "update": "optimizer updates"}
 @rule.check
 def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
     for schedule, optimizer in schedules(tape):
-        counts = {
-            "epoch": tape.count(EventKind.EPOCH_BEGIN),
-            "batch": tape.count(EventKind.BATCH),
-            "update": tape.count(EventKind.STEP, optimizer),
-        }
+        counts = _counts(tape, schedule, optimizer)
         ticks = tape.count(EventKind.SCHEDULE, schedule.id)
         planned = _planned_unit(tape, schedule, counts, ticks)
         if planned is None or not ticks or unknown_calls(tape, schedule, optimizer):
@@ -134,6 +130,24 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
             confidence=0.85,
             subject=schedule.id,
         )
+
+
+def _counts(tape: Tape, schedule: Actor, optimizer: str) -> dict[str, int]:
+    """How many of each unit the schedule has lived through; other trainings of the program do not count."""
+    updates = [event.index for event in tape.of_actor(optimizer, EventKind.STEP)]
+    if tape.totals or not updates:
+        return {
+            "epoch": tape.count(EventKind.EPOCH_BEGIN),
+            "batch": tape.count(EventKind.BATCH),
+            "update": tape.count(EventKind.STEP, optimizer),
+        }
+    built = next((event.index for event in tape.of_actor(schedule.id, EventKind.BUILD)), 0)
+    lived = [event.kind for event in tape.events[built : updates[-1] + 1]]
+    return {
+        "epoch": lived.count(EventKind.EPOCH_BEGIN),
+        "batch": lived.count(EventKind.BATCH),
+        "update": len(updates),
+    }
 
 
 def _planned_unit(tape: Tape, schedule: Actor, counts: dict[str, int], ticks: int) -> str | None:
