@@ -44,10 +44,15 @@ def _units(value: Value) -> Keys:
 
 
 def _divided(left: Value, op: ast.operator, right: Value, units: Keys) -> Keys:
-    """`len(loader) // accumulation` counts updates."""
-    if isinstance(op, ast.FloorDiv | ast.Div) and "accumulation" in _units(right):
+    """`len(loader) // accumulation` counts updates, `len(dataset) // batch_size` batches."""
+    if not isinstance(op, ast.FloorDiv | ast.Div):
+        return units
+    if "accumulation" in _units(right):
         return units - {"accumulation"} | {"update"}
-    return units
+    if "sample" in _units(left):
+        return units - {"sample"} | {"batch"}
+    # By what else batches may be divided is not known: it may well be a window under another name.
+    return NOTHING if "batch" in _units(left) and not _units(right) else units
 
 
 def _number(left: Num, op: ast.operator, right: Num) -> Value:

@@ -161,7 +161,7 @@ def _wrapper(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | 
 
 def _accelerator(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
     window = args.keywords.get("gradient_accumulation_steps")
-    if window is None and "gradient_accumulation_plugin" not in args.keywords and not args.partial:
+    if window is None and not args.partial and not any("plugin" in name for name in args.keywords):
         window = Num(1)
     known = window if isinstance(window, Num) else walk.invented(walk.window, "accumulation")
     return Accelerator("accelerate" if name.endswith("Accelerator") else "fabric", known)
@@ -224,7 +224,8 @@ def _builtin(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value:
         if isinstance(source, Seq | Map):
             return Num(len(source.items))
         if isinstance(source, Stream):
-            return walk.invented(walk.data_length, "batch")
+            unit = "sample" if words.SAMPLES_NAME.search(source.path) else "batch"
+            return walk.invented(walk.data_length, unit)
         return Num(None)
     if name == "next":
         if not isinstance(source, Params | Model):

@@ -94,6 +94,8 @@ LOADER_NAME = re.compile(
     r"stream|reader|prefetch|queue",
     re.I,
 )
+SAMPLES_NAME = re.compile(r"(dataset|_set|data|samples|corpus)$", re.I)
+"""Collections of single samples, not of batches."""
 SEVERAL_LOSSES = re.compile(
     r"loss|task|head|term|objective|domain|level|scale|layer|param|optim|model|key|name", re.I
 )

@@ -19,8 +19,14 @@ def schedules(tape: Tape) -> Iterator[tuple[Actor, str]]:
             yield actor, driven[0]
 
 
-def unknown_calls(tape: Tape, schedule: Actor, optimizer: str) -> bool:
+def training_begins(tape: Tape) -> int:
+    """Where the first backward is: what was called before prepared the training, and ticked nothing."""
+    return next((event.index for event in tape.of_kind(EventKind.BACKWARD)), 0)
+
+
+def unknown_calls(tape: Tape, schedule: Actor, optimizer: str, *, after: int = 0) -> bool:
     """True when code that cannot be followed may have advanced the schedule or the optimizer."""
     return any(
-        event.actor == schedule.id or event.concerns(optimizer) for event in tape.of_kind(EventKind.OPAQUE)
+        event.index >= after and (event.actor == schedule.id or event.concerns(optimizer))
+        for event in tape.of_kind(EventKind.OPAQUE)
     )

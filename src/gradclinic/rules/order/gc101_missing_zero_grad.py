@@ -117,7 +117,8 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
             continue
         last = trained[-1]
         yield rule.finding(
-            f"nothing clears the gradients of {tape.name(optimizer)}: backward() adds to those of all earlier steps",
+            f"nothing clears the gradients of {tape.name(optimizer)}: "
+            "backward() adds to those of all earlier steps",
             last.backwards[-1],
             also=(last.step,),
             evidence={

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from gradclinic.facts import Actor, EventKind, Source, Tape
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
-from gradclinic.rules.order._schedules import schedules, unknown_calls
+from gradclinic.rules.order._schedules import schedules, training_begins, unknown_calls
 
 rule = Rule(
     "GC113",
@@ -112,7 +112,9 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
         counts = _counts(tape, schedule, optimizer)
         ticks = tape.count(EventKind.SCHEDULE, schedule.id)
         planned = _planned_unit(tape, schedule, counts, ticks)
-        if planned is None or not ticks or unknown_calls(tape, schedule, optimizer):
+        if planned is None or not ticks:
+            continue
+        if unknown_calls(tape, schedule, optimizer, after=training_begins(tape)):
             continue
         pace = _unit_of(ticks, counts, but=planned)
         if pace is None or max(counts[planned], ticks) < FAR_APART * min(counts[planned], ticks):
