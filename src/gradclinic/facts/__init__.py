@@ -1,6 +1,8 @@
 """What a source saw, frozen and free of torch: the only thing a rule may read."""
 
+from gradclinic.facts.census import Census, Group, Holder, Parameter, RunningNorm
 from gradclinic.facts.location import Location
+from gradclinic.facts.loss import LossCall, Op
 from gradclinic.facts.observation import Observation
 from gradclinic.facts.source import Source
 from gradclinic.facts.tape import Actor, ActorKind, Event, EventKind, Tape
@@ -9,10 +11,17 @@ from gradclinic.facts.updates import Update, cadence, surely, tail, updates
 __all__ = [
     "Actor",
     "ActorKind",
+    "Census",
     "Event",
     "EventKind",
+    "Group",
+    "Holder",
     "Location",
+    "LossCall",
     "Observation",
+    "Op",
+    "Parameter",
+    "RunningNorm",
     "Source",
     "Tape",
     "Update",

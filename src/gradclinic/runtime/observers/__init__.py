@@ -7,12 +7,25 @@ from gradclinic.runtime.observers import (
     losses,
     modules,
     optimizers,
+    parameters,
     saving,
     scaling,
     schedules,
     statistics,
 )
 
-ALL = (optimizers, backward, clipping, scaling, schedules, losses, modules, data, saving, statistics)
+ALL = (
+    optimizers,
+    backward,
+    clipping,
+    scaling,
+    schedules,
+    losses,
+    modules,
+    data,
+    saving,
+    statistics,
+    parameters,
+)
 
 __all__ = ["ALL"]

@@ -1,0 +1,104 @@
+"""Who is who in a run: what the models register, what the optimizers hold, what the loss reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from gradclinic.facts.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    """As the user would write it, `model.head.weight`; a shape for one that no module registers."""
+    shape: tuple[int, ...]
+    trainable: bool = True
+    holders: tuple[str, ...] = ()
+    """Ids of the optimizers that held it when they stepped."""
+    updates: int = 0
+    """Steps its holders took, or all optimizers if none holds it."""
+    registered: bool = True
+    """A model that ran has it among its parameters."""
+    hidden_in: str = ""
+    """The plain list, tuple or dict that keeps its module from being registered: `model.layers (list)`."""
+    reached: bool = True
+    """A backward gave it a gradient, be it zeros."""
+    always_zero: int = 0
+    """How often its gradient was looked at, when it was exactly zero each time; else 0."""
+    ran: bool = True
+    """Its module was called with gradients on, in the first steps."""
+    training: bool = True
+    """Its module was in train mode."""
+    loaded: bool = False
+    """It got its value from a state_dict."""
+    changed: bool = False
+    """Something wrote into it while the run was watched."""
+    moved_frozen: bool = False
+    """A step changed its values although it does not require a gradient."""
+    built: Location | None = None
+    """Where the module that owns it was made."""
+    owner: str = ""
+    """The class of that module."""
+    storage: int = 0
+    """Equal for parameters that share their memory."""
+    model: str = ""
+    """The id of the model that registers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A parameter group of an optimizer at its first step."""
+
+    parameters: tuple[str, ...]
+    lr: float = 0.0
+    weight_decay: float = 0.0
+    eps: float | None = None
+    eps_in_state: float | None = None
+    """What eps becomes in the precision of the optimizer's state."""
+    dtype: str = "float32"
+    duplicates: int = 0
+    """Parameters that the group lists more than once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """An optimizer and what it holds."""
+
+    id: str
+    name: str
+    type: str
+    built: Location | None
+    steps: int
+    groups: tuple[Group, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunningNorm:
+    """A normalisation layer that keeps running statistics."""
+
+    name: str
+    frozen: bool
+    """It has weights, none required a gradient and none changed while the run was watched."""
+    updates: int
+    """How often its statistics moved while the run was watched, optimizer steps included."""
+    built: Location | None = None
+
+
+@dataclass(frozen=True)
+class Census:
+    parameters: tuple[Parameter, ...]
+    holders: tuple[Holder, ...] = ()
+    norms: tuple[RunningNorm, ...] = ()
+    stepped_twice: tuple[tuple[str, str, int], ...] = ()
+    """Two optimizers that used one gradient on the same parameters, and how many those are."""
+    hand_written: bool = False
+    """Some weights were updated by hand, so not being in an optimizer proves nothing."""
+    complete: bool = True
+
+    @cached_property
+    def by_id(self) -> dict[str, Holder]:
+        return {holder.id: holder for holder in self.holders}
+
+    def holder_of(self, parameter: Parameter) -> Holder | None:
+        return next((self.by_id[id] for id in parameter.holders if id in self.by_id), None)

@@ -1,0 +1,57 @@
+"""A call to a loss, and how what it was given came to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradclinic.facts.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation on the way to a value: `softmax`, `log_softmax`, `sigmoid`, `linear`, `relu`, …"""
+
+    name: str
+    where: Location | None = None
+    dim: int | None = None
+    """The axis it normalises over, counted from the front when the number of axes is known."""
+    implicit_dim: bool = False
+    """No axis was given, so torch chose one."""
+    shape: tuple[int, ...] | None = None
+    """Of its result, when the program ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossCall:
+    """One call site of a loss. Facts that only a run knows are None when read from source."""
+
+    loss: str
+    """The functional name: `cross_entropy`, `nll_loss`, `binary_cross_entropy`, `mse_loss`, …"""
+    where: Location
+    made_by: tuple[Op, ...] = ()
+    """The operations that made the input, last first, without those that only change the shape.
+    Ends where the trail is lost; empty means nothing is known."""
+    reduction: str | None = "mean"
+    """None when it is not known."""
+    trains: bool = True
+    """Its value reaches a backward, as far as can be told; False under no_grad and in evaluation."""
+    divided: bool = False
+    """The value is divided, or otherwise normalised, before backward."""
+    ignore_index: int | None = None
+    """As passed by the user; None when it was left at its default."""
+    input_shape: tuple[int, ...] | None = None
+    target_shape: tuple[int, ...] | None = None
+    target_is_float: bool | None = None
+    target_range: tuple[float, float] | None = None
+    """Smallest and largest class index given, over the calls looked at."""
+    padding_share: float | None = None
+    """Share of the target that is one constant filling the ends of rows; None when not looked at."""
+    padding_value: int | None = None
+    saturated_share: float | None = None
+    """Largest share of input probabilities seen that are exactly 0 or 1."""
+    first_value: float | None = None
+    calls: int = 1
+
+    @property
+    def last_op(self) -> Op | None:
+        return self.made_by[0] if self.made_by else None

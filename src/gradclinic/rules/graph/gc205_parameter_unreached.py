@@ -1,0 +1,168 @@
+"""A trainable parameter never receives a gradient: nothing connects it to the loss.
+
+## What it finds
+Parameters that require a gradient and that an optimizer steps, but that no backward of the run
+gives one. Either their layer never runs, or it runs and what it computes is dropped or cut off.
+
+## Why it hurts
+The optimizer skips a parameter without a gradient. That part of the model stays at its initial
+values while the rest learns around it; the loss falls, only less far than it should.
+
+## What to do
+Use the layer's output in what the loss is computed from. Common causes: a loop that feeds every
+layer the same input so that only the last one counts, a `detach()` or `no_grad` block in the
+forward, a branch that is computed and not added, a layer that the forward forgot.
+
+## Not the fix
+`find_unused_parameters=True` or `allow_unused=True`: both only hide the error that told of it.
+
+## Known limits
+One of several alike in a list or dict that did not run while others learn is left alone: experts
+and dropped layers look like that. So is a bias whose own weight learns: a loss of derivatives
+alone does not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import Census, Parameter, Source
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._naming import counted, listed, modules_of
+from gradclinic.rules._owners import ENOUGH_STEPS, has_twin
+from gradclinic.rules._rule import Rule
+
+rule = Rule(
+    "GC205",
+    "parameter-unreached",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.RUNTIME,),
+    topic="parameters and the loss",
+    explains=("GC612",),
+)
+
+BAD = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        for layer in self.layers:
+            h = torch.relu(layer(x))
+        return self.head(h)
+
+
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return self.head(x)
+
+
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+"""
+
+GOOD_EXPERTS = """
+import torch
+from torch import nn
+
+
+class Mixture(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(4, 6)
+        self.experts = nn.ModuleList(nn.Linear(4, 1) for _ in range(6))
+
+    def forward(self, x):
+        weights = self.gate(x).softmax(-1)
+        out = torch.zeros(len(x), 1)
+        for i in (0, 1):
+            out = out + weights[:, i : i + 1] * self.experts[i](x)
+        return out
+
+
+torch.manual_seed(0)
+model = Mixture()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@rule.check
+def never_given_a_gradient(census: Census) -> Iterator[Finding]:
+    lost = [p for p in census.parameters if _lost(p, census)]
+    for ran in (True, False):
+        group = [p for p in lost if p.ran is ran]
+        if not group:
+            continue
+        first = group[0]
+        how = "runs, but what it computes does not reach the loss" if ran else "never runs"
+        names = modules_of(group)
+        yield rule.finding(
+            f"{listed(names, most=2)} {'(together) ' if len(names) > 1 else ''}{how}",
+            first.built,
+            evidence={
+                "without a gradient": listed(p.name for p in group),
+                "optimizer steps": first.updates,
+                "of the trainable parameters": f"{len(group)} of "
+                + counted(sum(1 for p in census.parameters if p.trainable and p.holders), "tensor"),
+            },
+            fix="use its output in the loss, or remove it from the model"
+            if ran
+            else "call it in forward, or remove it",
+            confidence=0.93 if ran else 0.8,
+            severity=None if ran else Severity.WARNING,
+            subject=first.name,
+        )
+
+
+def _lost(p: Parameter, census: Census) -> bool:
+    if p.reached or not (p.trainable and p.holders and p.registered) or p.updates < ENOUGH_STEPS:
+        return False
+    if not any(set(other.holders) & set(p.holders) and other.reached for other in census.parameters):
+        return False
+    module, _, leaf = p.name.rpartition(".")
+    if leaf == "bias" and any(o.name == f"{module}.weight" and o.reached for o in census.parameters):
+        return False
+    return p.ran or not has_twin(p, census, lambda other: other.reached)

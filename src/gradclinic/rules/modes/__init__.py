@@ -1,0 +1,1 @@
+"""7xx: modes, fine-tuning, checkpoints."""

@@ -1,0 +1,89 @@
+"""An optimizer has nothing to train.
+
+## What it finds
+An optimizer that steps although none of its parameters requires a gradient: everything was
+frozen, or adapters matched no module of the model.
+
+## Why it hurts
+The loop runs, the loss is printed, and no weight changes.
+
+## What to do
+Print what is trainable before training: `sum(p.numel() for p in model.parameters() if
+p.requires_grad)`. Unfreeze what should learn, or correct the names that adapters look for.
+
+## Not the fix
+`loss.requires_grad_()`: it silences the error of backward and leaves the model untouched.
+
+## Known limits
+A model of which only a small part trains is ordinary and not reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import Census, Source
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._naming import counted
+from gradclinic.rules._rule import Rule
+
+rule = Rule(
+    "GC706",
+    "nothing-trainable",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.RUNTIME,),
+    topic="frozen parts",
+    explains=("GC612",),
+    subsumes=("GC104", "GC105", "GC201"),
+)
+
+BAD = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+for name, parameter in model.named_parameters():
+    parameter.requires_grad = "lora" in name
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.requires_grad_()
+    loss.backward()
+    optimizer.step()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+for name, parameter in model.named_parameters():
+    parameter.requires_grad = name == "2.bias"
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@rule.check
+def all_frozen(census: Census) -> Iterator[Finding]:
+    for holder in census.holders:
+        held = [p for p in census.parameters if holder.id in p.holders]
+        if held and not any(p.trainable or p.reached for p in held):
+            yield rule.finding(
+                f"none of the {counted(len(held), 'parameter')} of {holder.name} requires a gradient",
+                holder.built,
+                evidence={"held": counted(len(held), "tensor"), "trainable": 0, "steps taken": holder.steps},
+                fix="set requires_grad on what should learn, before the optimizer is built",
+                confidence=0.97,
+                subject=holder.id,
+            )

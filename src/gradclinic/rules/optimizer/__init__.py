@@ -1,0 +1,1 @@
+"""3xx: optimizer and learning rate."""

@@ -1,0 +1,114 @@
+"""Parameters: what models own, optimizers hold and backward reaches, looked at on a few steps."""
+
+from __future__ import annotations
+
+import weakref
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from gradclinic.facts import EventKind
+from gradclinic.runtime.names import builder
+from gradclinic.runtime.patching import unseen
+from gradclinic.runtime.register import Register
+from gradclinic.runtime.scene import Scene
+
+EARLY_STEPS = 5
+_ROUND = frozenset(lead * 10**power for power in range(1, 8) for lead in (1, 2, 5))
+_LARGEST_COPY = 1_000_000
+
+
+def install(scene: Scene) -> None:
+    recorder, actors = scene.recorder, scene.actors
+    register = Register(actors)
+    copies: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
+
+    def built(_: object, module: nn.Module, *args: Any, **kwargs: Any) -> None:
+        frame = builder(recorder.places.frames())
+        if frame is not None:
+            register.built[module] = recorder.places.of(frame)
+
+    def loaded(result: object, module: nn.Module, *args: Any, **kwargs: Any) -> None:
+        missing = {key.rpartition(".")[0] for key in getattr(result, "missing_keys", ())}
+        register.loaded.update(part for path, part in module.named_modules() if path not in missing)
+
+    def after_backward(*args: Any, **kwargs: Any) -> None:
+        register.stepped.clear()
+        if register.pending:
+            register.note_gradients()
+
+    def before_step(optimizer: torch.optim.Optimizer) -> None:
+        actor = actors.id_of(optimizer)
+        if actor is None:
+            return
+        count = register.steps[actor] = register.steps.get(actor, 0) + 1
+        if count > EARLY_STEPS and count not in _ROUND:
+            return
+        register.look()
+        register.describe(actor, optimizer)
+        register.note_second_step(actor)
+        register.look_for_zeros()
+        copies.clear()
+        for entry in register.entries.values():
+            parameter = entry.parameter()
+            if (
+                actor in entry.holders
+                and parameter is not None
+                and not parameter.requires_grad
+                and parameter.grad is not None
+                and parameter.numel() <= _LARGEST_COPY
+                and len(copies) < EARLY_STEPS
+            ):
+                copies[id(parameter)] = (weakref.ref(parameter), parameter.detach().clone())
+
+    def after_step(optimizer: torch.optim.Optimizer) -> None:
+        actor = actors.id_of(optimizer)
+        if actor is not None:
+            register.stepped.append(actor)
+        for address, (reference, before) in copies.items():
+            parameter = reference()
+            if parameter is not None and not torch.equal(parameter.detach(), before):
+                register.entries[address].moved_frozen = True
+        copies.clear()
+
+    def pre_hook(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        if not torch.compiler.is_compiling():
+            recorder.safely(before_step, optimizer)
+
+    def post_hook(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        if not torch.compiler.is_compiling():
+            recorder.safely(after_step, optimizer)
+
+    def tell() -> list[object]:
+        tape = recorder.tape(complete=True)
+        register.hand_written = EventKind.WEIGHT_WRITE in tape.kinds
+        return [register.census(complete=tape.complete)] if register.steps else []
+
+    scene.wrap(nn.Module, "__init__", scope="module build", after=built)
+    scene.wrap(nn.Module, "load_state_dict", scope="load into module", after=loaded)
+    scene.wrap(torch.autograd, "backward", scope="gradients arrive", after=after_backward)
+    scene.patches.replace(nn.Module, "__call__", _noting_who_ran(nn.Module.__call__, scene, register))
+    scene.patches.on_undo(register_optimizer_step_pre_hook(pre_hook).remove)
+    scene.patches.on_undo(register_optimizer_step_post_hook(post_hook).remove)
+    scene.facts.append(tell)
+
+
+def _noting_who_ran(original: Any, scene: Scene, register: Register) -> Any:
+    """Only while the run is young: every layer passes through here."""
+    recorder = scene.recorder
+
+    @wraps(original)
+    def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        if (
+            recorder.steps <= EARLY_STEPS
+            and not torch.compiler.is_compiling()
+            and recorder.watching
+            and torch.is_grad_enabled()
+        ):
+            recorder.safely(register.ran.add, self)
+        return original(self, *args, **kwargs)
+
+    return unseen(__call__)
