@@ -36,7 +36,7 @@ rule = Rule(
     Severity.INFO,
     since="0.1.0",
     sources=(Source.RUNTIME,),
-    topic="weight decay",
+    topic="optimizer settings",
 )
 
 BAD = """

@@ -33,7 +33,7 @@ rule = Rule(
     Severity.WARNING,
     since="0.1.0",
     sources=(Source.RUNTIME,),
-    topic="optimizer precision",
+    topic="optimizer settings",
     explains=("GC506", "GC507", "GC508"),
 )
 

@@ -33,7 +33,7 @@ rule = Rule(
     Severity.INFO,
     since="0.1.0",
     sources=(Source.RUNTIME,),
-    topic="fine-tuning",
+    topic="optimizer settings",
 )
 
 BAD = """
