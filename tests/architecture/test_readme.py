@@ -16,8 +16,12 @@ def test_the_first_example_is_real_output(gradclinic, tmp_path):
     words = prompt.removeprefix("$ gradclinic ").split()
     shutil.copy(HOME / words[-1], tmp_path)
     ended = gradclinic(*words)
-    # The losses are the script's own, and their last digits the machine's.
-    assert ended.err.splitlines() == [line for line in shown if not line.startswith("epoch ")]
+    # The losses are the script's own, and their last digits the machine's. What was checked besides
+    # grows with every rule, so only the finding and the last line are held to the letter.
+    report = [line for line in shown if not line.startswith("epoch ")]
+    finding = report[: report.index("")]
+    assert ended.err.splitlines()[: len(finding)] == finding
+    assert ended.err.splitlines()[-1] == report[-1]
     assert ended.out.startswith("epoch 0: loss ")
 
 

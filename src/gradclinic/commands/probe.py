@@ -23,9 +23,10 @@ from types import ModuleType
 
 from gradclinic import probes
 from gradclinic.commands._shared import add_shared_arguments, config_for, emit, exit_code
-from gradclinic.engine import judge, topics
+from gradclinic.engine import judge
 from gradclinic.errors import UsageError
 from gradclinic.findings import Diagnosis, Summary
+from gradclinic.judged import judged
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         command=f"probe {args.kind}",
         target=args.target,
         findings=findings,
-        judged=topics(observations, findings),
+        judged=judged(observations, findings).topics,
         summary=Summary(elapsed_s=round(time.monotonic() - started, 3)),
         tables=outcome.tables,
         conclusion=outcome.conclusion,

@@ -21,11 +21,12 @@ from importlib.util import find_spec
 
 from gradclinic.commands._shared import add_shared_arguments, config_for, emit, exit_code
 from gradclinic.config import Config
-from gradclinic.engine import checklist, judge, topics
+from gradclinic.engine import judge
 from gradclinic.errors import UsageError
 from gradclinic.facts import Observation
 from gradclinic.findings import Diagnosis, Finding, Summary
 from gradclinic.ignores import without_ignored
+from gradclinic.judged import judged
 from gradclinic.source_text import UnreadableSource, read_source
 
 
@@ -76,12 +77,13 @@ def _diagnosis(
     target: str, observation: Observation, config: Config, summary: Summary, problems: tuple[str, ...]
 ) -> Diagnosis:
     findings = _wanted(judge([observation], config.codes()), config)
+    looked_at = judged([observation], findings)
     return Diagnosis(
         command="run",
         target=target,
         findings=findings,
-        judged=topics([observation], findings),
-        checklist=checklist([observation], findings),
+        judged=looked_at.topics,
+        checklist=looked_at.checklist,
         summary=summary,
         problems=problems,
     )

@@ -6,9 +6,10 @@ from gradclinic.facts.loss import LossCall, Op
 from gradclinic.facts.observation import Observation
 from gradclinic.facts.source import Source
 from gradclinic.facts.tape import Actor, ActorKind, Event, EventKind, Tape
-from gradclinic.facts.updates import Update, cadence, surely, tail, updates
+from gradclinic.facts.updates import ACCUMULATION, Update, cadence, features, surely, tail, updates
 
 __all__ = [
+    "ACCUMULATION",
     "Actor",
     "ActorKind",
     "Census",
@@ -26,6 +27,7 @@ __all__ = [
     "Tape",
     "Update",
     "cadence",
+    "features",
     "surely",
     "tail",
     "updates",

@@ -59,7 +59,7 @@ class ActorKind(StrEnum):
     MODEL = "model"
     OPTIMIZER = "optimizer"
     SCALER = "scaler"
-    SCHEDULE = "schedule"
+    SCHEDULE = "scheduler"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from itertools import pairwise
 from gradclinic.facts.location import Location
 from gradclinic.facts.tape import Event, EventKind, Tape
 
+ACCUMULATION = "accumulation"
+
 
 @dataclass(frozen=True)
 class Update:
@@ -65,6 +67,13 @@ def updates(tape: Tape, optimizer: str) -> tuple[Update, ...]:
             done.append(Update(optimizer, len(done), tuple(pending)))
             pending = []
     return tuple(done)
+
+
+def features(tape: Tape) -> frozenset[str]:
+    """What this tape can be asked about: its kinds of events and actors, and whether it accumulates."""
+    actors = {actor.kind for actor in tape.actors.values()}
+    accumulates = any(u.micro_batches() for optimizer in tape.optimizers for u in updates(tape, optimizer))
+    return frozenset[str](tape.kinds) | actors | ({ACCUMULATION} if accumulates else frozenset())
 
 
 def surely(event: Event, tape: Tape, optimizer: str) -> bool:

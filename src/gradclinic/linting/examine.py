@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from gradclinic.config import Config
-from gradclinic.engine import checklist, judge, topics
+from gradclinic.engine import judge
 from gradclinic.errors import debugging, fault
 from gradclinic.findings import Check, Finding, Point
 from gradclinic.ignores import without_ignored
+from gradclinic.judged import judged
 from gradclinic.linting.files import STDIN
 from gradclinic.source_text import SourceText, UnreadableSource, decode, read_source
 from gradclinic.static import observe_source
@@ -59,4 +60,5 @@ def _standard_input() -> SourceText:
 def examine_text(source: SourceText, name: str, config: Config) -> Examined:
     observation = observe_source(source.text, name)
     found = without_ignored(judge([observation], config.codes(name)), source.text)
-    return Examined(found, topics([observation], found), checklist([observation], found))
+    looked_at = judged([observation], found)
+    return Examined(found, looked_at.topics, looked_at.checklist)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.source import Source
-from gradclinic.facts.tape import Event, EventKind
+from gradclinic.facts.tape import Event
 from gradclinic.findings.finding import Evidence, Finding, Fix, Kind, Severity
 
 F = TypeVar("F")
@@ -33,7 +33,7 @@ class Rule:
         since: str,
         sources: Iterable[Source],
         topic: str,
-        needs: Iterable[EventKind] = (),
+        needs: Iterable[str] = (),
         kind: Kind = Kind.CAUSE,
         explains: Iterable[str] = (),
         subsumes: Iterable[str] = (),
@@ -46,7 +46,7 @@ class Rule:
         self.topic = topic
         """What it looks at, in the words of the report: several rules share one."""
         self.needs = frozenset(needs)
-        """Without any of these events on the tape the topic was not seen."""
+        """Features a tape must have for the topic to be seen: kinds of events and actors, ACCUMULATION."""
         self.kind = kind
         self.explains = tuple(explains)
         """Symptoms this cause accounts for, by code."""

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gradclinic.facts import EventKind, Source, Tape, Update, updates
+from gradclinic.facts import ACCUMULATION, EventKind, Source, Tape, Update, updates
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -41,7 +41,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.STATIC, Source.RUNTIME),
     topic="accumulation",
-    needs=(EventKind.BACKWARD, EventKind.STEP, EventKind.ZERO_GRAD),
+    needs=(ACCUMULATION,),
     explains=("GC612", "GC306"),
     subsumes=("GC106", "GC108"),
 )

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import Event, EventKind, Source, Tape, Update, updates
+from gradclinic.facts import ACCUMULATION, Event, EventKind, Source, Tape, Update, updates
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 
@@ -38,7 +38,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.RUNTIME,),
     topic="accumulation",
-    needs=(EventKind.BACKWARD, EventKind.STEP, EventKind.LOSS),
+    needs=(ACCUMULATION, EventKind.LOSS),
 )
 
 BAD = """

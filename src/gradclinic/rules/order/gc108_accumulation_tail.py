@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import Event, EventKind, Source, Tape, Update, tail, updates
+from gradclinic.facts import ACCUMULATION, Event, EventKind, Source, Tape, Update, tail, updates
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -42,7 +42,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.STATIC, Source.RUNTIME),
     topic="accumulation",
-    needs=(EventKind.BACKWARD, EventKind.STEP, EventKind.EPOCH_END),
+    needs=(ACCUMULATION, EventKind.EPOCH_END),
 )
 
 BAD = """

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gradclinic.facts import Event, EventKind, Source, Tape, Update, updates
+from gradclinic.facts import ACCUMULATION, Event, EventKind, Source, Tape, Update, updates
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -36,7 +36,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.STATIC, Source.RUNTIME),
     topic="clip order",
-    needs=(EventKind.CLIP, EventKind.STEP),
+    needs=(ACCUMULATION, EventKind.CLIP),
 )
 
 BAD = """

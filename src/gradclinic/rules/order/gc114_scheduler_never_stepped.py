@@ -33,7 +33,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.STATIC, Source.RUNTIME),
     topic="schedule advanced",
-    needs=(EventKind.STEP,),
+    needs=(ActorKind.SCHEDULE, EventKind.STEP),
     explains=("GC306",),
 )
 

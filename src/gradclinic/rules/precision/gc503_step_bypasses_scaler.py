@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import EventKind, Source, Tape, updates
+from gradclinic.facts import ActorKind, EventKind, Source, Tape, updates
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -38,7 +38,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.STATIC, Source.RUNTIME),
     topic="loss scaling",
-    needs=(EventKind.STEP, EventKind.BACKWARD),
+    needs=(ActorKind.SCALER, EventKind.STEP),
     explains=("GC601", "GC307", "GC506", "GC507", "GC508", "GC612"),
     subsumes=("GC504",),
 )

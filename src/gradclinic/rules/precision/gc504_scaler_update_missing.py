@@ -38,7 +38,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.STATIC, Source.RUNTIME),
     topic="loss scaling",
-    needs=(EventKind.STEP, EventKind.BACKWARD),
+    needs=(ActorKind.SCALER, EventKind.STEP),
     explains=("GC505", "GC612"),
 )
 
