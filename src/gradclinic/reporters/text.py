@@ -141,9 +141,12 @@ def _judged(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
     by_reason: dict[str, list[str]] = {}
     for check in diagnosis.judged:
         if check.state is State.NOT_SEEN:
-            by_reason.setdefault(check.why, []).append(check.check)
+            # That a script has no schedule is no news to its author; why a graph could not be read is.
+            why = "" if check.why.endswith("was seen") else check.why
+            by_reason.setdefault(why, []).append(check.check)
     rows += [
-        ("not seen", ", ".join(names) + (f" ({why})" if why else "")) for why, names in by_reason.items()
+        ("not seen", ", ".join(names) + (f" ({why})" if why else ""))
+        for why, names in sorted(by_reason.items())
     ]
     yield from _rows(rows, width, "")
 
