@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 from torch.optim.optimizer import _global_optimizer_post_hooks
 
@@ -176,3 +177,23 @@ def test_a_compiled_model_compiles_in_one_piece_and_is_still_watched(record: Rec
 
     assert [e.kind for e in tape.events if e.kind in ("backward", "step")] == ["backward", "step"] * 2
     torch._dynamo.reset()
+
+
+def test_per_sample_gradients_and_fake_tensors_are_none_of_our_business(record: Record) -> None:
+    def loss(parameters: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return functional.cross_entropy(torch.func.functional_call(model, parameters, (x[None],)), y[None])
+
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    weights = {name: value.detach() for name, value in model.named_parameters()}
+    per_sample = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))
+
+    def train() -> None:
+        gradients = per_sample(weights, torch.randn(5, 3), torch.randint(2, (5,)))
+        for name, parameter in model.named_parameters():
+            parameter.grad = gradients[name].mean(0)
+        optimizer.step()
+        with FakeTensorMode():
+            functional.mse_loss(nn.Linear(2, 1)(torch.ones(4, 2)), torch.zeros(4, 1)).backward()
+
+    assert "step" in record(train).kinds

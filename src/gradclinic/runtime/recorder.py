@@ -28,6 +28,8 @@ class Recorder:
         self.places = places
         self.actors = Actors()
         self.problems: list[str] = []
+        self.when_full: list[Callable[[], object]] = []
+        """Called once, when the tape has taken its last event."""
         self.steps = 0
         self.recording = True
         self._events: list[Event] = []
@@ -62,6 +64,9 @@ class Recorder:
             self.steps += 1
         if not self.full:
             self._events.append(Event(kind, where or self.places.here(), actor, optimizers, attrs))
+            if self.full:
+                for retire in self.when_full:
+                    retire()
 
     def widen(self, kind: EventKind, optimizers: frozenset[str]) -> None:
         """The latest event of this kind turned out to concern these optimizers too."""

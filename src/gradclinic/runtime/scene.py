@@ -10,6 +10,7 @@ from gradclinic.runtime.gradients import Gradients
 from gradclinic.runtime.names import assigned_name, builder
 from gradclinic.runtime.patching import Patches, observed
 from gradclinic.runtime.recorder import Recorder
+from gradclinic.runtime.values import may_compute
 
 
 class Scene:
@@ -45,14 +46,16 @@ class Scene:
 
     def catch_up(self) -> None:
         """Put on the tape what was done by hand since the last observed call."""
-        if self.recorder.full:
+        if self.recorder.full or not may_compute():
             return
         for actor, kind in self.gradients.unaccounted():
             self.recorder.emit(kind, actor, frozenset({actor}), by="hand")
 
     def settle(self, after: EventKind, concerned: Collection[str] = ()) -> frozenset[str]:
         """The call is over: whatever differs from now on was done by somebody else."""
-        return frozenset() if self.recorder.full else self.gradients.mark(after, concerned)
+        if self.recorder.full or not may_compute():
+            return frozenset()
+        return self.gradients.mark(after, concerned)
 
     def introduce(self, thing: object, kind: ActorKind, **about: Any) -> str | None:
         """Make a new actor of `thing` where the user builds it, unless it is known or the tape is full."""

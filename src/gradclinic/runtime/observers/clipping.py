@@ -18,6 +18,9 @@ def install(scene: Scene) -> None:
     recorder = scene.recorder
 
     def before(parameters: list[torch.Tensor], *args: Any, **kwargs: Any) -> None:
+        if recorder.full:
+            recorder.emit(EventKind.CLIP)
+            return
         scene.catch_up()
         recorder.emit(
             EventKind.CLIP, optimizers=scene.actors.holding(parameters), limit=limit_of(args, kwargs)

@@ -48,7 +48,9 @@ def install(scene: Scene) -> None:
         name = receiver_name(frames(), "train" if mode else "eval")
         recorder.emit(EventKind.MODE, scene.actors.id_of(module) or model(module, name), training=bool(mode))
 
-    scene.patches.replace(nn.Module, "__call__", _outermost(nn.Module.__call__, scene, called))
+    watched = _outermost(nn.Module.__call__, scene, called)
+    scene.patches.replace(nn.Module, "__call__", watched)
+    recorder.when_full.append(lambda: scene.patches.retire(nn.Module, "__call__", watched))
     scene.wrap(nn.Module, "train", scope="mode", after=mode_set)
 
 

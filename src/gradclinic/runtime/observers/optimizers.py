@@ -24,6 +24,9 @@ def install(scene: Scene) -> None:
         scene.catch_up()
 
     def cleared(parameters: list[torch.Tensor], actor: str | None) -> None:
+        if recorder.full:
+            recorder.emit(EventKind.ZERO_GRAD, actor)
+            return
         concerned = actors.within(parameters)
         recorder.emit(EventKind.ZERO_GRAD, actor, concerned)
         partly = actors.holding(parameters) - concerned
@@ -36,7 +39,7 @@ def install(scene: Scene) -> None:
         cleared(parameters_of(optimizer), scene.optimizer(optimizer))
 
     def module_cleared(_: object, module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
-        cleared(list(module.parameters()), None)
+        cleared([] if recorder.full else list(module.parameters()), None)
 
     def before_step(optimizer: torch.optim.Optimizer) -> None:
         scene.optimizer(optimizer)
@@ -74,6 +77,9 @@ def install(scene: Scene) -> None:
 def step_taken(scene: Scene, optimizer: torch.optim.Optimizer, **attrs: Any) -> None:
     """An update of all optimizers over the same parameters: one may wrap or relieve another."""
     actor = scene.optimizer(optimizer)
+    if scene.recorder.full:
+        scene.recorder.emit(EventKind.STEP, actor)
+        return
     concerned = scene.actors.within(parameters_of(optimizer))
     if actor is not None:
         concerned |= {actor}
