@@ -6,7 +6,7 @@ Filled at a few optimizer steps; nothing in it keeps a parameter alive.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,10 +115,10 @@ class Register:
         if actor not in self.groups:
             self.groups[actor] = tuple(_group(one, self) for one in optimizer.param_groups)
 
-    def note_second_step(self, actor: str) -> None:
-        """Another optimizer may have used these gradients already."""
+    def note_second_step(self, actor: str, earlier: Collection[str]) -> None:
+        """`earlier` had stepped when this step began; no backward since means the same gradients."""
         for other in self.stepped:
-            if other != actor:
+            if other != actor and other in earlier:
                 shared = sum(1 for e in self.entries.values() if actor in e.holders and other in e.holders)
                 if shared:
                     self.same_gradient[other, actor] = shared

@@ -25,6 +25,8 @@ def install(scene: Scene) -> None:
     recorder, actors = scene.recorder, scene.actors
     register = Register(actors)
     copies: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
+    earlier: dict[str, tuple[str, ...]] = {}
+    """For a step under way, the optimizers that had stepped since the last backward when it began."""
 
     def built(_: object, module: nn.Module, *args: Any, **kwargs: Any) -> None:
         frame = builder(recorder.places.frames())
@@ -49,7 +51,7 @@ def install(scene: Scene) -> None:
             return
         register.look()
         register.describe(actor, optimizer)
-        register.note_second_step(actor)
+        earlier[actor] = tuple(register.stepped)
         register.look_for_zeros()
         copies.clear()
         for entry in register.entries.values():
@@ -67,6 +69,8 @@ def install(scene: Scene) -> None:
     def after_step(optimizer: torch.optim.Optimizer) -> None:
         actor = actors.id_of(optimizer)
         if actor is not None:
+            # Only now, for a closure runs its backward within the step.
+            register.note_second_step(actor, earlier.pop(actor, ()))
             register.stepped.append(actor)
         for address, (reference, before) in copies.items():
             parameter = reference()
@@ -81,6 +85,8 @@ def install(scene: Scene) -> None:
     def post_hook(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if not torch.compiler.is_compiling():
             recorder.safely(after_step, optimizer)
+            if recorder.steps > EARLY_STEPS:
+                scene.patches.retire(nn.Module, "__call__", noting)
 
     def tell() -> list[object]:
         tape = recorder.tape(complete=True)
@@ -90,7 +96,8 @@ def install(scene: Scene) -> None:
     scene.wrap(nn.Module, "__init__", scope="module build", after=built)
     scene.wrap(nn.Module, "load_state_dict", scope="load into module", after=loaded)
     scene.wrap(torch.autograd, "backward", scope="gradients arrive", after=after_backward)
-    scene.patches.replace(nn.Module, "__call__", _noting_who_ran(nn.Module.__call__, scene, register))
+    noting = _noting_who_ran(nn.Module.__call__, scene, register)
+    scene.patches.replace(nn.Module, "__call__", noting)
     scene.patches.on_undo(register_optimizer_step_pre_hook(pre_hook).remove)
     scene.patches.on_undo(register_optimizer_step_post_hook(post_hook).remove)
     scene.facts.append(tell)
