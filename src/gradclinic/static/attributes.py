@@ -50,7 +50,7 @@ def get_attribute(walk: Walk, base: Value, attr: str) -> Value:
     if isinstance(base, Model):
         return _of_model(base, attr)
     if isinstance(base, ActorRef):
-        return _of_actor(base, attr)
+        return _of_actor(walk, base, attr)
     if isinstance(base, Tensor):
         if attr == "grad":
             return Grad(Params(None))
@@ -98,11 +98,11 @@ def _of_model(base: Model, attr: str) -> Value:
     return part
 
 
-def _of_actor(base: ActorRef, attr: str) -> Value:
+def _of_actor(walk: Walk, base: ActorRef, attr: str) -> Value:
     if attr in _ACTOR_METHODS:
         return Bound(base, attr)
     if base.kind is ActorKind.OPTIMIZER and attr in ("param_groups", "state"):
         return Params(optimizers=frozenset({base.id}))
     if attr in ("optimizer", "scheduler"):
         return base
-    return Unknown(f"{base.id}.{attr}")
+    return infer(walk, attr, f"{base.id}.{attr}") if not base.built else Unknown(f"{base.id}.{attr}")

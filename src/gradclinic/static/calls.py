@@ -129,7 +129,7 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
         if words.CRITERION_NAME.search(name) and cls.find("forward") is not None:
             return Criterion(mean=None)
         where = f"@{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
-        instance.model = Model(frozenset({f"{name}{where}"}), name)
+        instance.model = Model(frozenset({f"{name}{where}"}), name, instance.attrs)
     initialise = cls.find("__init__")
     if isinstance(initialise, Func):
         quiet = instance.model is not None and not walk.can(initialise.node) & Can.ACT

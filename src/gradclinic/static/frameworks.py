@@ -24,7 +24,7 @@ from gradclinic.static.walk import Arguments, Walk
 
 def acts_now(walk: Walk, optimizer: ActorRef) -> bool:
     """A prepared optimizer steps and clears only at the end of a window."""
-    return not (optimizer.prepared and walk.in_window) or walk.synced
+    return not optimizer.prepared or walk.synced
 
 
 def call_accelerator(
@@ -54,7 +54,11 @@ def _backward(walk: Walk, base: Accelerator, args: Arguments, node: ast.Call) ->
     scaled = tensor.scaled
     if base.framework == "accelerate" and not scaled:
         known = base.window.value if base.window is not None and not base.window.invented else None
-        scaled = tensor.scaled if known == 1 else None if base.window is None and not walk.in_window else True
+        if known == 1:
+            # Accelerators share their window: another one may have opened it.
+            scaled = None if walk.in_window else tensor.scaled
+        else:
+            scaled = None if base.window is None and not walk.in_window else True
     models = tensor.models or None
     walk.emit(EventKind.BACKWARD, node, models=models, attrs={"scaled": scaled})
 

@@ -9,7 +9,7 @@ from gradclinic.static import frameworks, words
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
 from gradclinic.static.opaque import models_in, open_tape, optimizers_in, returned
-from gradclinic.static.roles import actor
+from gradclinic.static.roles import actor, role_of
 from gradclinic.static.values import (
     NONE,
     NOTHING,
@@ -68,14 +68,20 @@ def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Ca
     return None
 
 
-def backward(walk: Walk, loss: Value, node: ast.AST, *, scaled: bool | None = None) -> None:
-    """`scaled` is what the caller knows beyond the loss itself: a framework that divides."""
+def backward(walk: Walk, loss: Value, node: ast.AST) -> None:
     tensor = loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None)
-    attrs: dict[str, object] = {"scaled": tensor.scaled if scaled is None else scaled}
+    attrs: dict[str, object] = {"scaled": tensor.scaled}
     if tensor.scaler is not None:
         attrs["scaler"] = tensor.scaler
     models = None if tensor.models is not None and not tensor.models else tensor.models
     walk.emit(EventKind.BACKWARD, node, models=models, attrs=attrs)
+
+
+def _perhaps_divided(loss: Value) -> Value:
+    """A loss given to a framework's backward, which may divide it for its window."""
+    if not isinstance(loss, Tensor) or loss.scaled:
+        return loss
+    return Tensor(loss.models, None, loss.scaler, loss.loss)
 
 
 def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST) -> Tensor:
@@ -86,7 +92,7 @@ def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST) -> Tensor:
     summed = (
         isinstance(reduction, Const) and reduction.value == "sum"
     ) or "num_items_in_batch" in args.keywords
-    reached = model.keys
+    reached = model.whole()
     for value in args.all():
         if isinstance(value, Tensor) and value.models:
             reached |= value.models
@@ -208,9 +214,9 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         walk.emit(EventKind.MODE, node, actor=base.name, models=base.keys, attrs={"training": training})
         return base
     if attr in ("parameters", "named_parameters", "trainable_parameters", "get_parameters"):
-        return Params(base.keys)
+        return Params(base.whole())
     if attr == "zero_grad":
-        walk.emit(EventKind.ZERO_GRAD, node, actor=base.name, models=base.keys)
+        walk.emit(EventKind.ZERO_GRAD, node, actor=base.name, models=base.whole())
         return NONE
     if attr in ("backward", "step"):
         return frameworks.call_engine(walk, base, attr, args, node)
@@ -223,6 +229,9 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         return forward(walk, base, args, node)
     if attr in _MODEL_QUIET:
         return Unknown(f"{base.name}.{attr}()")
+    if role_of(walk.survey, walk.assigning.rsplit(".", 1)[-1]) == "model":
+        place = f"{walk.assigning}@{node.lineno}:{node.col_offset}"
+        return Model(frozenset({place}), walk.assigning)
     if optimizers_in(args.all()):
         open_tape(walk, node, optimizers=optimizers_in(args.all()))
     elif words.STEPS_BY_ITSELF.search(attr):
@@ -259,9 +268,7 @@ def _unknown(walk: Walk, base: Unknown, attr: str, args: Arguments, node: ast.Ca
         if isinstance(given, Tensor) or (
             given is not None and not isinstance(given, Const) and args.positional
         ):
-            backward(
-                walk, given, node, scaled=given.scaled if isinstance(given, Tensor) and given.scaled else None
-            )
+            backward(walk, _perhaps_divided(given), node)
         else:
             backward(walk, base, node)
         return NONE
@@ -284,8 +291,11 @@ def _unknown(walk: Walk, base: Unknown, attr: str, args: Arguments, node: ast.Ca
 
 def call_inherited(walk: Walk, base: Instance, attr: str, args: Arguments, node: ast.Call) -> Value | None:
     """A method that the file's class does not define."""
-    if attr == "manual_backward" or (attr == "backward" and args.positional):
-        backward(walk, args.positional[0] if args.positional else NONE, node)
+    if attr == "manual_backward":
+        backward(walk, args.get(0, "loss") or NONE, node)
+        return NONE
+    if attr == "backward" and args.positional:
+        backward(walk, _perhaps_divided(args.positional[0]), node)
         return NONE
     if attr == "optimizers" and base.model is not None:
         return _lightning_optimizers(walk, base)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import words
 from gradclinic.static.conditions import name_of
+from gradclinic.static.roles import named
 from gradclinic.static.values import (
     NOTHING,
     Accelerator,
@@ -198,6 +199,10 @@ def returned(walk: Walk, func: Value, args: Arguments) -> Value:
     if again is not None:
         return again
     path = f"{name_of(func)}()"
+    if not any(isinstance(part, Tensor) for part in args.all()):
+        made = named(walk, walk.assigning, f"{walk.assigning}={path}", models_in(args.all()))
+        if made is not None:
+            return made
     return Unknown(path if not walk.assigning else f"{walk.assigning}={path}", holds=held)
 
 

@@ -7,7 +7,17 @@ from collections.abc import Set as AbstractSet
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
 from gradclinic.static.survey import Survey
-from gradclinic.static.values import Accelerator, ActorRef, Criterion, Model, Num, Stream, Unknown, Value
+from gradclinic.static.values import (
+    Accelerator,
+    ActorRef,
+    Criterion,
+    Keys,
+    Model,
+    Num,
+    Stream,
+    Unknown,
+    Value,
+)
 from gradclinic.static.walk import Walk
 
 _MODEL_METHODS = frozenset({"parameters", "named_parameters", "train", "eval", "zero_grad", "forward"})
@@ -36,7 +46,7 @@ def role_of(survey: Survey, name: str) -> str:
         if _SCHEDULE_METHODS & methods:
             return "schedule"
     if words.OPTIMIZER_NAME.search(name) and (
-        "zero_grad" in methods or "param_groups" in methods or not methods
+        "zero_grad" in methods or (not methods and name not in ("opt", "opts"))
     ):
         return "optimizer"
     if words.CRITERION_NAME.search(name) and not methods:
@@ -46,6 +56,20 @@ def role_of(survey: Survey, name: str) -> str:
     if words.MODEL_NAME.search(name) or len(_MODEL_METHODS & methods) >= 2:
         return "model"
     return ""
+
+
+def named(walk: Walk, label: str, path: str, given: Keys | None) -> Value | None:
+    """What an unseen call must have made, by the name of its result; None when the name says nothing."""
+    name = label.rsplit(".", 1)[-1]
+    role = role_of(walk.survey, name) if label else ""
+    if role in ("optimizer", "scaler", "schedule"):
+        made = actor(walk, ActorKind(role), label)
+        if role == "optimizer" and given:
+            walk.recorder.extend(made.id, given)
+        return made
+    if role == "model":
+        return Model(frozenset({path}), label)
+    return Criterion(mean=None) if role == "criterion" else None
 
 
 def infer(walk: Walk, name: str, path: str) -> Value:

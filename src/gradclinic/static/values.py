@@ -164,6 +164,14 @@ class Model(Value):
     name: str
     attrs: dict[str, Value] = field(default_factory=dict)
 
+    def whole(self, depth: int = 3) -> Keys:
+        """Its own keys and those of the models that were put into it."""
+        keys = self.keys
+        for part in self.attrs.values() if depth else ():
+            if isinstance(part, Model):
+                keys |= part.whole(depth - 1)
+        return keys
+
 
 @dataclass(slots=True, eq=False)
 class ActorRef(Value):
@@ -258,4 +266,6 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
     if isinstance(one, Params) and isinstance(other, Params):
         models = None if one.models is None or other.models is None else one.models | other.models
         return Params(models, one.optimizers | other.optimizers)
+    if type(one) is type(other) and isinstance(one, Accelerator | Criterion | Stream):
+        return one
     return Unknown(path)

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import EventKind, Source, Tape, Update, updates
+from gradclinic.facts import EventKind, Source, Tape, Update, surely, updates
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -109,7 +109,7 @@ for step in range(20):
 def cleared_too_early(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
         done = updates(tape, optimizer)
-        wiped = [update for update in done if _gradient_wiped(update)]
+        wiped = [update for update in done if _gradient_wiped(update) and _cleared_for_sure(tape, update)]
         if not wiped or len(wiped) < len([u for u in done if u.backwards]) / 2:
             continue
         first = wiped[0]
@@ -127,6 +127,10 @@ def cleared_too_early(tape: Tape) -> Iterator[Finding]:
             confidence=0.97,
             subject=optimizer,
         )
+
+
+def _cleared_for_sure(tape: Tape, update: Update) -> bool:
+    return surely(update.of_kind(EventKind.ZERO_GRAD)[-1], tape, update.optimizer)
 
 
 def _gradient_wiped(update: Update) -> bool:
