@@ -12,7 +12,7 @@ from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import compare, holds, name_of, negate, truth
 from gradclinic.static.iteration import item_of, items_of
 from gradclinic.static.opaque import called_again
-from gradclinic.static.roles import infer, role_of
+from gradclinic.static.roles import ACTOR_ROLES, infer, role_of
 from gradclinic.static.survey import Can, last_name
 from gradclinic.static.values import (
     NONE,
@@ -305,7 +305,9 @@ def spread(walk: Walk, value: Value, targets: list[ast.expr]) -> list[Value]:
         return [value] * len(targets)
     if isinstance(value, ActorRef):
         return [
-            value if role_of(walk.survey, last_name(t)) == value.kind else Unknown(last_name(t))
+            value
+            if ACTOR_ROLES.get(role_of(walk.survey, last_name(t))) is value.kind
+            else Unknown(last_name(t))
             for t in targets
         ]
     base = name_of(value)

@@ -25,6 +25,13 @@ _SCALER_METHODS = frozenset({"scale", "unscale_", "get_scale"})
 _SCHEDULE_METHODS = frozenset({"get_last_lr", "get_lr"})
 
 
+ACTOR_ROLES = {
+    "optimizer": ActorKind.OPTIMIZER,
+    "scaler": ActorKind.SCALER,
+    "schedule": ActorKind.SCHEDULE,
+}
+
+
 def role_of(survey: Survey, name: str) -> str:
     """optimizer, scaler, schedule, model, accelerator, criterion, loader or nothing."""
     methods: AbstractSet[str] = survey.methods_of.get(name, frozenset())
@@ -62,8 +69,8 @@ def named(walk: Walk, label: str, path: str, given: Keys | None) -> Value | None
     """What an unseen call must have made, by the name of its result; None when the name says nothing."""
     name = label.rsplit(".", 1)[-1]
     role = role_of(walk.survey, name) if label else ""
-    if role in ("optimizer", "scaler", "schedule"):
-        made = actor(walk, ActorKind(role), label)
+    if role in ACTOR_ROLES:
+        made = actor(walk, ACTOR_ROLES[role], label)
         if role == "optimizer" and given:
             walk.recorder.extend(made.id, given)
         return made
@@ -77,14 +84,9 @@ def infer(walk: Walk, name: str, path: str) -> Value:
     if words.SETTINGS.search(path) or words.SETTING_NAME.search(name):
         return _setting(walk, name, path)
     role = role_of(walk.survey, name)
-    if role == "optimizer":
-        if name.endswith("s") and not words.OPTIMIZER_NAME.search(name[:-1] + "_") and path.endswith("s"):
-            return Unknown(path)
-        return actor(walk, ActorKind.OPTIMIZER, path)
-    if role == "scaler":
-        return actor(walk, ActorKind.SCALER, path)
-    if role == "schedule":
-        return actor(walk, ActorKind.SCHEDULE, path)
+    several = name.endswith("s") and "step" not in walk.survey.methods_of.get(name, ())
+    if role in ACTOR_ROLES and not several:
+        return actor(walk, ACTOR_ROLES[role], path)
     if role == "model":
         return Model(frozenset({path}), path)
     if role in ("accelerator", "fabric"):
