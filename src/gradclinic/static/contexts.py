@@ -8,7 +8,7 @@ from collections.abc import Callable
 from gradclinic.static import frameworks
 from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import evaluate
-from gradclinic.static.survey import last_name
+from gradclinic.static.syntax import last_name
 from gradclinic.static.values import NONE, Accelerator, Tensor, Value
 from gradclinic.static.walk import Walk
 

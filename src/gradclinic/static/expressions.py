@@ -13,7 +13,8 @@ from gradclinic.static.conditions import compare, holds, name_of, negate, truth
 from gradclinic.static.iteration import item_of, items_of
 from gradclinic.static.opaque import called_again
 from gradclinic.static.roles import ACTOR_ROLES, infer, role_of
-from gradclinic.static.survey import Can, last_name
+from gradclinic.static.survey import Can
+from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     NONE,
     ActorRef,

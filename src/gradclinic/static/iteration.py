@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradclinic.static.roles import infer
-from gradclinic.static.survey import last_name
+from gradclinic.static.syntax import last_name
 from gradclinic.static.values import Const, Map, Model, Num, Params, Range, Seq, Stream, Unknown, Value
 from gradclinic.static.walk import Walk
 

@@ -151,7 +151,7 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
         if attr == "step_and_update_lr":
             walk.emit(EventKind.STEP, node, actor=base.id, optimizers=mine)
         return Unknown(f"{base.id}.{attr}()")
-    if not words.HARMLESS.search(attr):
+    if not words.harmless(attr):
         open_tape(walk, node, optimizers=mine)
     return Unknown(f"{base.id}.{attr}()")
 
@@ -304,7 +304,7 @@ def call_inherited(walk: Walk, base: Instance, attr: str, args: Arguments, node:
         return NONE
     if base.model is not None:
         return _model(walk, base.model, attr, args, node) if attr not in ("log", "log_dict") else NONE
-    if base.cls.outside_bases() and not words.HARMLESS.search(attr):
+    if base.cls.outside_bases() and not words.harmless(attr):
         open_tape(walk, node)
         return returned(walk, Unknown(f"{base.name}.{attr}"), args)
     return None

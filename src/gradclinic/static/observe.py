@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradclinic.facts import EventKind, Observation, Source, Tape
+from gradclinic.static.relevance import Relevance
 from gradclinic.static.roots import find_roots, walk_root
 from gradclinic.static.survey import Survey
 
@@ -26,12 +27,13 @@ def observe_source(text: str, path: str) -> Observation:
     if "backward" not in text and "step" not in text:
         return Observation(Source.STATIC)
     survey = Survey(tree)
+    relevance = Relevance(survey)
     cases: list[tuple[object, ...]] = []
     reached: set[ast.AST] = set()
     for root in find_roots(tree, survey):
         if root.node in reached:
             continue
-        tapes = walk_root(root, tree, survey, path, reached)
+        tapes = walk_root(root, tree, survey, relevance, path, reached)
         telling = _distinct([tape for tape in tapes if tape.kinds & _TELLING])
         if telling:
             cases.append(telling)

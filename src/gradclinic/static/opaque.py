@@ -99,17 +99,17 @@ def _open_where_needed(
     optimizers = optimizers_in([*values, *holds])
     constructs = name[:1].isupper()
     if optimizers:
-        if not constructs and not words.HARMLESS.search(name):
+        if not constructs and not words.harmless(name):
             open_tape(walk, node, optimizers=optimizers)
     elif any(isinstance(part, ActorRef | Accelerator) for part in parts([*values, *holds])):
-        if not constructs and not words.HARMLESS.search(name):
+        if not constructs and not words.harmless(name):
             open_tape(walk, node)
     elif any(isinstance(value, Tensor) and value.loss for value in values):
-        if not words.HARMLESS_FOR_MODEL.search(name):
+        if not words.harmless_for_model(name):
             open_tape(walk, node)
     else:
         models = models_in([*values, *holds])
-        if models and not constructs and not words.HARMLESS_FOR_MODEL.search(name):
+        if models and not constructs and not words.harmless_for_model(name):
             open_tape(walk, node, models=models)
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 MOST_PATHS = 48
-MOST_COMBINED = 5
+MOST_COMBINED = 4
 """Conditions that are still combined in every way."""
 
 

@@ -33,6 +33,13 @@ ACTOR_ROLES = {
 
 
 def role_of(survey: Survey, name: str) -> str:
+    known = survey.roles.get(name)
+    if known is None:
+        known = survey.roles[name] = _role_of(survey, name)
+    return known
+
+
+def _role_of(survey: Survey, name: str) -> str:
     """optimizer, scaler, schedule, model, accelerator, criterion, loader or nothing."""
     methods: AbstractSet[str] = survey.methods_of.get(name, frozenset())
     if name == "accelerator" or "sync_gradients" in methods:

@@ -12,6 +12,7 @@ from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters
 from gradclinic.static.paths import Choices, explore
 from gradclinic.static.recorder import Recorder
+from gradclinic.static.relevance import Relevance
 from gradclinic.static.statements import execute
 from gradclinic.static.survey import Can, Survey
 from gradclinic.static.values import ClassDef, Const, Frame, Func, FunctionNode, Instance
@@ -55,11 +56,13 @@ def _mentioned(node: FunctionNode, others: list[FunctionNode], survey: Survey) -
     return any(node.name in survey.mentions(other) for other in others if other is not node)
 
 
-def walk_root(root: Root, tree: ast.Module, survey: Survey, path: str, reached: set[ast.AST]) -> list[Tape]:
+def walk_root(
+    root: Root, tree: ast.Module, survey: Survey, relevance: Relevance, path: str, reached: set[ast.AST]
+) -> list[Tape]:
     budget = Budget(STEPS_PER_ROOT)
 
     def walk_path(choices: Choices) -> Tape:
-        return _walk(root, tree, survey, path, choices, budget, reached)
+        return _walk(root, tree, survey, relevance, path, choices, budget, reached)
 
     return list(explore(walk_path, budget.left))
 
@@ -68,6 +71,7 @@ def _walk(
     root: Root,
     tree: ast.Module,
     survey: Survey,
+    relevance: Relevance,
     path: str,
     choices: Choices,
     budget: Budget,
@@ -78,6 +82,7 @@ def _walk(
     walk = Walk(
         path=path,
         survey=survey,
+        relevance=relevance,
         recorder=Recorder(),
         choices=choices,
         frame=Frame(""),

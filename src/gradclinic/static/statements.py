@@ -11,7 +11,8 @@ from gradclinic.static.arithmetic import binary
 from gradclinic.static.conditions import holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup, spread
 from gradclinic.static.gradients import assign_gradient, write_weights
-from gradclinic.static.survey import Can, last_name
+from gradclinic.static.survey import Can
+from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     NONE,
     ActorRef,
@@ -37,6 +38,8 @@ from gradclinic.static.walk import BreakLoop, ContinueLoop, ReturnValue, Stop, W
 
 def execute(walk: Walk, body: list[ast.stmt]) -> None:
     for statement in body:
+        if walk.relevance.idle(statement):
+            continue
         walk.tick()
         handler = _HANDLERS.get(type(statement))
         if handler is not None:

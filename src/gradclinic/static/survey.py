@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntFlag
 
 from gradclinic.static import words
+from gradclinic.static.syntax import is_window, last_name, names_in, returns, targets_of, torch_method
 from gradclinic.static.values import FunctionNode
 
 
@@ -52,20 +53,25 @@ _ACTS = {
 }
 
 
-_TORCH_METHODS = words.names("train eval step zero_grad backward forward state_dict load_state_dict update")
-
-
 @dataclass(slots=True)
 class Facts:
     """What one piece of code does by itself, before what it calls is added."""
 
     can: Can = Can.NOTHING
     mentions: set[str] = field(default_factory=set)
+    assigns: set[str] = field(default_factory=set)
+    """Names it gives a value to, or whose value it may change."""
+    calls_out: bool = False
+    """It calls something that might do more than its name says."""
+    exposes: set[str] = field(default_factory=set)
+    """Names within the reach of such calls."""
     loops: list[ast.For | ast.AsyncFor | ast.While] = field(default_factory=list)
 
     def add(self, other: Facts) -> None:
         self.can |= other.can
         self.mentions |= other.mentions
+        self.assigns |= other.assigns
+        self.exposes |= other.exposes
         self.loops += other.loops
 
 
@@ -78,6 +84,8 @@ class Survey:
         self.nested: set[FunctionNode] = set()
         self.methods_of: dict[str, set[str]] = {}
         """Method names called on each receiver, by the last part of its name."""
+        self.roles: dict[str, str] = {}
+        """What each name stands for, as far as it has been asked."""
         self.counted: set[str] = set()
         """Names that are incremented somewhere."""
         self.moduli: set[int] = set()
@@ -86,6 +94,8 @@ class Survey:
         self._facts: dict[ast.AST, Facts] = {}
         self._can: dict[ast.AST, Can] = {}
         self._beats: dict[ast.AST, bool] = {}
+        self.own: list[tuple[ast.stmt, Facts]] = []
+        """Every statement with what it does by itself, without the statements inside it."""
         self.module = self._block(tree.body, "", None, in_function=False)
         self.moduli |= {self._constants[name] for name in self._modulus_names & self._constants.keys()}
 
@@ -107,7 +117,6 @@ class Survey:
             self.classes[node.name] = node
             return self._block(node.body, f"{scope}{node.name}.", node, in_function=False)
         facts = Facts()
-        loops = isinstance(node, ast.For | ast.AsyncFor | ast.While)
         if isinstance(node, ast.Return | ast.Break | ast.Continue):
             facts.can |= Can.LEAVE
         elif isinstance(node, ast.Raise):
@@ -121,25 +130,34 @@ class Survey:
         ):
             for target in node.targets:
                 self._constants[last_name(target)] = node.value.value
+        inner: list[Facts] = []
         for value in vars(node).values():
             if isinstance(value, ast.expr):
                 self._expression(value, facts)
             elif isinstance(value, list):
                 for item in value:
                     if isinstance(item, ast.stmt):
-                        facts.add(self._statement(item, scope, owner, in_function))
+                        inner.append(self._statement(item, scope, owner, in_function))
                     elif isinstance(item, ast.ExceptHandler | ast.match_case):
-                        facts.add(self._block(item.body, scope, owner, in_function=in_function))
+                        inner.append(self._block(item.body, scope, owner, in_function=in_function))
                     elif isinstance(item, ast.expr):
                         self._expression(item, facts)
                     elif isinstance(item, ast.withitem):
                         self._expression(item.context_expr, facts)
-        if loops:
-            facts.can &= ~Can.LEAVE if not _returns(node) else facts.can
-            self._facts[node] = facts
-            return Facts(facts.can, facts.mentions, [node])  # type: ignore[list-item]
+                        if item.optional_vars is not None:
+                            facts.assigns.update(names_in(item.optional_vars))
+        facts.assigns.update(*(names_in(target) for target in targets_of(node)))
+        if facts.calls_out:
+            facts.exposes = set(facts.mentions)
+        self.own.append((node, replace(facts, mentions=set(facts.mentions), assigns=set(facts.assigns))))
+        for part in inner:
+            facts.add(part)
         self._facts[node] = facts
-        return facts
+        if not isinstance(node, ast.For | ast.AsyncFor | ast.While):
+            return facts
+        if not returns(node):
+            facts.can &= ~Can.LEAVE
+        return replace(facts, loops=[node])
 
     def _function(
         self, node: FunctionNode, scope: str, owner: ast.ClassDef | None, in_function: bool
@@ -163,7 +181,7 @@ class Survey:
             if isinstance(node, ast.Constant):
                 continue
             if isinstance(node, ast.Attribute):
-                if not _torch_method(node):
+                if not torch_method(node):
                     facts.mentions.add(node.attr)
                 if node.attr in ("grad", "sync_gradients"):
                     facts.can |= Can.ACT | _ACTS[node.attr]
@@ -211,6 +229,8 @@ class Survey:
             facts.can |= Can.ACT | Can.BACKWARD | Can.STEP
         if words.FETCH_FUNCTION.match(called):
             facts.can |= Can.FETCH
+        if called not in words.PURE and not words.harmless_for_model(called):
+            facts.calls_out = True
 
     # Asking, with what is called added.
 
@@ -229,6 +249,9 @@ class Survey:
         total = facts.can | self._mentioned(facts.mentions)
         self._can[node] = total
         return total
+
+    def facts(self, node: ast.AST) -> Facts | None:
+        return self._facts.get(node)
 
     def mentions(self, node: ast.AST) -> set[str]:
         facts = self._facts.get(node)
@@ -312,50 +335,3 @@ class Survey:
         ]
         called = [self._depth(function, seen) for function in self._defined(facts.mentions)]
         return max([0, *inner, *called])
-
-
-def is_window(loop: ast.AST) -> bool:
-    """`for _ in range(accumulation_steps)`: the micro-batches of one update."""
-    return isinstance(loop, ast.For) and bool(words.ACCUMULATION_NAME.search(" ".join(names_in(loop.iter))))
-
-
-def last_name(node: ast.AST) -> str:
-    """`zero_grad` of `self.opt.zero_grad`, `opt` of `opt[0]`: what a thing is called at its end."""
-    while True:
-        if isinstance(node, ast.Name):
-            return node.id
-        if isinstance(node, ast.Attribute):
-            return node.attr
-        if isinstance(node, ast.Subscript):
-            node = node.value
-        elif isinstance(node, ast.Call):
-            node = node.func
-        elif isinstance(node, ast.Starred | ast.Await):
-            node = node.value
-        else:
-            return ""
-
-
-def names_in(node: ast.AST) -> list[str]:
-    found = []
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name):
-            found.append(part.id)
-        elif isinstance(part, ast.Attribute):
-            found.append(part.attr)
-    return found
-
-
-def _torch_method(node: ast.Attribute) -> bool:
-    """`self.model.train` is torch's, whatever the file's own `train` may do."""
-    if node.attr not in _TORCH_METHODS:
-        return False
-    receiver = last_name(node.value)
-    return any(
-        pattern.search(receiver)
-        for pattern in (words.MODEL_NAME, words.OPTIMIZER_NAME, words.SCHEDULE_NAME, words.SCALER_NAME)
-    ) and not words.DRIVER_NAME.search(receiver)
-
-
-def _returns(loop: ast.AST) -> bool:
-    return any(isinstance(node, ast.Return) for node in ast.walk(loop))

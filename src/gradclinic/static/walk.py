@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from gradclinic.facts import EventKind, Location
 from gradclinic.static.paths import Choices
 from gradclinic.static.recorder import Recorder
+from gradclinic.static.relevance import Relevance
 from gradclinic.static.survey import Can, Survey
 from gradclinic.static.values import NOTHING, Frame, Func, Keys, Num, Value
 
@@ -67,6 +68,7 @@ class Budget:
 class Walk:
     path: str
     survey: Survey
+    relevance: Relevance
     recorder: Recorder
     choices: Choices
     frame: Frame

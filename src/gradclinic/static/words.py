@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 
 def names(text: str) -> frozenset[str]:
@@ -115,10 +116,29 @@ _HARMLESS = (
     "param_group|group|freeze|unfreeze"
 )
 HARMLESS = re.compile(rf"(^|_)({_HARMLESS})", re.I)
-"""Functions of other files with such words in their names are taken not to touch gradients."""
 HARMLESS_FOR_MODEL = re.compile(
     rf"(^|_)({_HARMLESS}|eval|test|infer|predict|generate|sample|ema|init|wrap|parallel|compil|convert|quant|prune|cuda|"
     r"to_|to$|build|create|make|setup|prepare|loss|crit|forward|encode|decode|embed|swap|apply|register|requires|toggle|"
     r"params|decay|shard|fsdp|ddp|lora|peft|adapter|tie|resize)|loss|eval|valid|ema",
     re.I,
 )
+PURE = names(
+    "item mean sum max min abs argmax softmax size numel view reshape permute transpose squeeze unsqueeze "
+    "to cuda cpu long float int bool str len detach numpy tolist clone cat stack randn rand zeros ones "
+    "tensor range sqrt exp pow eq any all join split strip keys values items get time perf_counter "
+    "manual_seed synchronize empty_cache print format enumerate zip round sorted isinstance from_numpy "
+    "arange full topk flatten sigmoid tanh contiguous array dim"
+)
+"""Functions and methods that change nothing they are given."""
+
+
+@lru_cache(maxsize=4096)
+def harmless(name: str) -> bool:
+    """Whether a function of another file with such a name is taken not to touch gradients."""
+    return HARMLESS.search(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def harmless_for_model(name: str) -> bool:
+    """The same for one that is given a model or a loss only."""
+    return HARMLESS_FOR_MODEL.search(name) is not None
