@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "Case": "gradclinic.case",
     "load_case": "gradclinic.target",
+    "probe_compile": "gradclinic.probes.compile",
     "probe_flow": "gradclinic.probes.flow",
     "share_compiled": "gradclinic.compile.share",
     "verified_compile": "gradclinic.compile.verified",

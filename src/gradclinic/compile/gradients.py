@@ -74,11 +74,12 @@ def value_gaps(
         if other is None:
             continue
         if other.shape != value.shape and other.numel() != value.numel():
-            gaps.append(ValueGap(kind, name, Agreement(math.inf, math.nan, math.nan), _shapes(value, other)))
+            apart = Agreement(math.inf, math.nan, math.nan)
+            gaps.append(ValueGap(kind, name, apart, value.numel(), _shapes(value, other)))
             continue
         agreement = _agreement([value], [other.reshape(value.shape)])
         factor = meaning(agreement.ratio) if agreement.only_scaled else ""
-        gaps.append(ValueGap(kind, name, agreement, factor))
+        gaps.append(ValueGap(kind, name, agreement, value.numel(), factor))
     return tuple(gaps)
 
 

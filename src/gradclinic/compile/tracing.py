@@ -9,8 +9,11 @@ Both are put right here, the user's own `detach()` stays where it is.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -23,6 +26,9 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 DETACH = torch.ops.aten.detach.default
+LINE = "user's line"
+"""The key in a node's meta for the path, line and function that made it."""
+_FOREIGN = (str(Path(torch.__file__).resolve().parent), str(Path(__file__).resolve().parent.parent), "<")
 
 
 def trace(function: Callable[..., Any], inputs: Sequence[Tensor], *, symbolic: bool = False) -> GraphModule:
@@ -39,7 +45,6 @@ def trace(function: Callable[..., Any], inputs: Sequence[Tensor], *, symbolic: b
             watched,
             tracing_mode="symbolic" if symbolic else "real",
             _allow_non_fake_inputs=symbolic,
-            record_stack_traces=True,
         )(*inputs)
     graph.meta["saved tensors reconnected"] = reconnect(graph, saved.nodes())
     return graph
@@ -49,7 +54,8 @@ class SavedTensors(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Finds the `detach` nodes that autograd made by itself, as opposed to the user's.
 
     Autograd detaches a result when it saves it, and again when it takes it back; the second time
-    it gives the tensor its history back, which no `detach()` of the user's ever has.
+    it gives the tensor its history back, which no `detach()` of the user's ever has. Each node is
+    marked with the user's line as well: torch itself would keep the lines of `forward` only.
     """
 
     def __init__(self) -> None:
@@ -60,10 +66,12 @@ class SavedTensors(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         out = func(*args, **(kwargs or {}))
-        if func is DETACH:
-            node = _node_of(out)
-            if node is not None:
-                self._detached.append((out, node))
+        first = out if isinstance(out, Tensor) else next(iter(pytree.tree_leaves(out)), None)
+        node = _node_of(first) if isinstance(first, Tensor) else None
+        if node is not None:
+            node.meta.setdefault(LINE, _users_line())
+            if func is DETACH and isinstance(first, Tensor):
+                self._detached.append((first, node))
         return out
 
     def nodes(self) -> list[Node]:
@@ -101,6 +109,13 @@ def _node_of(tensor: Tensor) -> Node | None:
     mode = get_proxy_mode()
     slot = get_proxy_slot(tensor, mode.tracer, None) if mode is not None else None
     return None if slot is None else slot.proxy.node
+
+
+def _users_line() -> tuple[str, int, str] | None:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_FOREIGN):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 def reconnect(graph: GraphModule, saved: Sequence[Node]) -> int:

@@ -86,8 +86,15 @@ class ValueGap:
     """`output`, `loss` or `metric`."""
     name: str
     agreement: Agreement
+    size: int = 1
+    """How many numbers it is."""
     meaning: str = ""
     """What a constant factor between the two is equal to: `6, the size of dimension 0 of force`."""
+
+    @property
+    def only_scaled(self) -> bool:
+        """Off by one factor throughout; of a single number that says something if the factor does."""
+        return self.agreement.only_scaled and (self.size > 1 or bool(self.meaning))
 
 
 class TrialKind(StrEnum):

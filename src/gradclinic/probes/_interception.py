@@ -82,7 +82,6 @@ def _tracing(change: Change, seen: Seen) -> Callable[..., GraphModule]:
             with saved:
                 return function(*given)
 
-        self.record_stack_traces = True
         with _training([change.train, *reached] if change.train is not None else []):
             graph = plain(self, watched, *args)
         seen.graphs.append(graph)
