@@ -74,7 +74,7 @@ def _number(left: Num, op: ast.operator, right: Num) -> Value:
 def _modulo(walk: Walk, left: Value, right: Value) -> Value:
     period = period_of(walk, right)
     if isinstance(left, Num) and left.value is not None and period is not None:
-        return Num(left.value % period, invented=left.invented)
+        return Num(left.value % period)
     return Unknown(f"({name_of(left)} Mod {name_of(right)})")
 
 

@@ -6,7 +6,7 @@ import ast
 
 from gradclinic.facts import EventKind, Observation, Source, Tape
 from gradclinic.static.relevance import Relevance
-from gradclinic.static.roots import find_roots, walk_root
+from gradclinic.static.roots import find_roots, shape_of, walk_root
 from gradclinic.static.survey import Survey
 
 _TELLING = frozenset(
@@ -44,6 +44,5 @@ def _distinct(tapes: list[Tape]) -> tuple[Tape, ...]:
     """Each order of events once, though several paths may lead to it."""
     seen: dict[tuple[object, ...], Tape] = {}
     for tape in tapes:
-        key = tuple((e.kind, e.where, e.actor, e.optimizers, tuple(e.attrs.items())) for e in tape.events)
-        seen.setdefault(key, tape)
+        seen.setdefault(shape_of(tape), tape)
     return tuple(seen.values())

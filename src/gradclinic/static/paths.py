@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import product
 from typing import TypeVar
 
 T = TypeVar("T")
 MOST_PATHS = 48
-MOST_COMBINED = 4
+MOST_COMBINED = 5
 """Conditions that are still combined in every way."""
 
 
@@ -31,23 +31,34 @@ class Choices:
         return known
 
 
-def explore(walk: Callable[[Choices], T], afford: Callable[[], bool]) -> Iterator[T]:
-    """`walk` along every path, as far as they are few and `afford` says that time is left."""
-    waiting: list[dict[str, bool]] = [{}]
+def explore(
+    walk: Callable[[Choices], T], afford: Callable[[], bool], shape: Callable[[T], object]
+) -> Iterator[T]:
+    """`walk` along every path, as far as they are few and `afford` says that time is left.
+
+    `shape` tells whether two outcomes differ: a condition whose flip changes nothing is not combined.
+    """
+    waiting: list[tuple[str, object, dict[str, bool]]] = [("", None, {})]
     walked: set[frozenset[tuple[str, bool]]] = set()
-    known: list[str] = []
+    known: set[str] = set()
+    telling: list[str] = []
     while waiting and len(walked) < MOST_PATHS and afford():
-        choices = Choices(waiting.pop(0))
-        yield walk(choices)
+        flipped, otherwise, forced = waiting.pop(0)
+        choices = Choices(forced)
+        outcome = walk(choices)
+        yield outcome
         walked.add(frozenset(choices.asked.items()))
+        seen = shape(outcome)
+        if flipped and seen != otherwise:
+            telling.append(flipped)
         for condition in choices.asked:
             if condition not in known:
-                known.append(condition)
-                waiting.append({**_before(choices, condition), condition: False})
-    if not 1 < len(known) <= MOST_COMBINED:
+                known.add(condition)
+                waiting.append((condition, seen, {**_before(choices, condition), condition: False}))
+    if not 1 < len(telling) <= MOST_COMBINED:
         return
-    for answers in islice(product((True, False), repeat=len(known)), 2**MOST_COMBINED):
-        forced = dict(zip(known, answers, strict=True))
+    for answers in product((True, False), repeat=len(telling)):
+        forced = dict(zip(telling, answers, strict=True))
         if any(all(forced.get(c, a) == a for c, a in path) for path in walked):
             continue
         if not afford():
