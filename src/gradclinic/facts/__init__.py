@@ -1,8 +1,10 @@
 """What a source saw, frozen and free of torch: the only thing a rule may read."""
 
 from gradclinic.facts.census import Census, Group, Holder, Parameter, RunningNorm
+from gradclinic.facts.crash import Crash, CrashKind
+from gradclinic.facts.cut import Cut, CutKind, CutRole
 from gradclinic.facts.location import Location
-from gradclinic.facts.loss import LossCall, Op
+from gradclinic.facts.loss import DomainEdge, LossCall, Op, SoftmaxUse
 from gradclinic.facts.observation import Observation
 from gradclinic.facts.source import Source
 from gradclinic.facts.tape import Actor, ActorKind, Event, EventKind, Tape
@@ -13,6 +15,12 @@ __all__ = [
     "Actor",
     "ActorKind",
     "Census",
+    "Crash",
+    "CrashKind",
+    "Cut",
+    "CutKind",
+    "CutRole",
+    "DomainEdge",
     "Event",
     "EventKind",
     "Group",
@@ -23,6 +31,7 @@ __all__ = [
     "Op",
     "Parameter",
     "RunningNorm",
+    "SoftmaxUse",
     "Source",
     "Tape",
     "Update",

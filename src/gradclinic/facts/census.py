@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from gradclinic.facts.cut import Cut
 from gradclinic.facts.location import Location
 
 
@@ -44,6 +45,8 @@ class Parameter:
     """Equal for parameters that share their memory."""
     model: str = ""
     """The id of the model that registers it."""
+    cut: Cut | None = None
+    """Where the way from it to the loss was cut, when that was seen."""
 
 
 @dataclass(frozen=True, slots=True)

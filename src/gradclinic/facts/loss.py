@@ -55,3 +55,20 @@ class LossCall:
     @property
     def last_op(self) -> Op | None:
         return self.made_by[0] if self.made_by else None
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxUse:
+    """A softmax whose result is summed over another axis than the one it normalised."""
+
+    softmax: Op
+    used: Location
+
+
+@dataclass(frozen=True, slots=True)
+class DomainEdge:
+    """An operation on the way to the loss met a value where its derivative does not exist."""
+
+    op: str
+    where: Location
+    value: str

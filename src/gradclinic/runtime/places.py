@@ -43,8 +43,12 @@ class Places:
             frame = frame.f_back
 
     def of(self, frame: FrameType) -> Location:
+        return self.at(frame, frame.f_lineno or 0)
+
+    def at(self, frame: FrameType, line: int) -> Location:
+        """A line of a frame that may have moved on since, as those of a traceback have."""
         code = frame.f_code
-        key = (code.co_filename, frame.f_lineno or 0, code.co_qualname)
+        key = (code.co_filename, line, code.co_qualname)
         known = self._locations.get(key)
         if known is None:
             function = "" if code.co_name == "<module>" else code.co_qualname.replace("<locals>.", "")

@@ -37,6 +37,9 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, Exception):
+            for ending in self._scene.endings:
+                self._recorder.safely(ending, error)
         self._recorder.recording = False
         self._scene.patches.undo()
         if kind is not None:

@@ -15,6 +15,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from gradclinic.facts.census import Census, Group, Holder, Parameter, RunningNorm
+from gradclinic.facts.cut import Cut
 from gradclinic.facts.location import Location
 from gradclinic.runtime.actors import Actors, parameters_of
 from gradclinic.runtime.values import readable
@@ -46,6 +47,7 @@ class Entry:
     owner: str = ""
     storage: int = 0
     model: str = ""
+    cut: Cut | None = None
 
 
 @dataclass
@@ -216,6 +218,7 @@ def _frozen(entry: Entry, steps: dict[str, int], total: int) -> Parameter:
         owner=entry.owner,
         storage=entry.storage,
         model=entry.model,
+        cut=entry.cut,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ from gradclinic.runtime.gradients import Gradients
 from gradclinic.runtime.names import assigned_name, builder
 from gradclinic.runtime.patching import Patches, observed
 from gradclinic.runtime.recorder import Recorder
+from gradclinic.runtime.register import Register
 from gradclinic.runtime.values import may_compute
 
 
@@ -18,6 +20,7 @@ class Scene:
         self.recorder = recorder
         self.actors = recorder.actors
         self.gradients = Gradients(recorder.actors)
+        self.register = Register(recorder.actors)
         self.patches = Patches()
         self.scaled_losses: dict[tuple[str, int], str] = {}
         """Graph nodes of recent losses that carry a scale, with the scaler's id."""
@@ -25,6 +28,12 @@ class Scene:
         """Graph nodes of recent losses that are known means over their elements."""
         self.facts: list[Callable[[], Iterable[object]]] = []
         """What observers have to tell beside the tape, asked for when the recording is over."""
+        self.endings: list[Callable[[BaseException], None]] = []
+        """Who wants to see the error that ends the program."""
+        self.lines: dict[tuple[str, int], Location] = {}
+        """Where the nodes of recent graphs were made."""
+        self.writes: deque[tuple[Location, str, tuple[int, ...]]] = deque(maxlen=500)
+        """Recent in-place operations: where, which, on what shape."""
         self.gaps: dict[str, str] = {}
         """Topics that could not be observed, and why."""
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import Census, Parameter, Source
+from gradclinic.facts import Census, CutKind, CutRole, Parameter, Source
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._naming import counted, listed, modules_of
 from gradclinic.rules._owners import ENOUGH_STEPS, has_twin
@@ -128,6 +128,8 @@ for step in range(20):
     optimizer.step()
 """
 
+TOLD_BY_OTHERS = frozenset({CutKind.TENSOR, CutKind.NUMPY, CutKind.GRAD})
+
 
 @rule.check
 def never_given_a_gradient(census: Census) -> Iterator[Finding]:
@@ -136,13 +138,15 @@ def never_given_a_gradient(census: Census) -> Iterator[Finding]:
         group = [p for p in lost if p.ran is ran]
         if not group:
             continue
-        first = group[0]
+        first = next((p for p in group if p.cut), group[0])
+        at = first.cut.where if first.cut else None
         how = "runs, but what it computes does not reach the loss" if ran else "never runs"
         names = modules_of(group)
         yield rule.finding(
             f"{listed(names, most=2)} {'(together) ' if len(names) > 1 else ''}{how}",
-            first.built,
+            at or first.built,
             evidence={
+                **({"cut off by": f"{first.cut.kind} at {at}"} if first.cut and at else {}),
                 "without a gradient": listed(p.name for p in group),
                 "optimizer steps": first.updates,
                 "of the trainable parameters": f"{len(group)} of "
@@ -161,6 +165,8 @@ def _lost(p: Parameter, census: Census) -> bool:
     if p.reached or not (p.trainable and p.holders and p.registered) or p.updates < ENOUGH_STEPS:
         return False
     if not any(set(other.holders) & set(p.holders) and other.reached for other in census.parameters):
+        return False
+    if p.cut and (p.cut.role is not CutRole.PATH or p.cut.kind in TOLD_BY_OTHERS):
         return False
     module, _, leaf = p.name.rpartition(".")
     if leaf == "bias" and any(o.name == f"{module}.weight" and o.reached for o in census.parameters):

@@ -3,6 +3,8 @@
 from gradclinic.runtime.observers import (
     backward,
     clipping,
+    closeup,
+    crashes,
     data,
     losses,
     modules,
@@ -26,6 +28,8 @@ ALL = (
     saving,
     statistics,
     parameters,
+    closeup,
+    crashes,
 )
 
 __all__ = ["ALL"]

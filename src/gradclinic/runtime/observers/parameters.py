@@ -23,7 +23,7 @@ _LARGEST_COPY = 1_000_000
 
 def install(scene: Scene) -> None:
     recorder, actors = scene.recorder, scene.actors
-    register = Register(actors)
+    register = scene.register
     copies: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
     earlier: dict[str, tuple[str, ...]] = {}
     """For a step under way, the optimizers that had stepped since the last backward when it began."""

@@ -1,0 +1,126 @@
+"""Softmax is applied before a cross-entropy that applies it again.
+
+## What it finds
+`cross_entropy` or `CrossEntropyLoss` whose input is the result of a softmax.
+
+## Why it hurts
+Cross-entropy expects raw scores and normalises them itself. Probabilities lie between 0 and 1, so
+the second softmax can never be confident: with ten classes its largest output is 0.23. The loss
+has a floor far above zero and the gradient through two softmaxes is small, so training is slow
+and stalls early.
+
+## What to do
+Pass the raw scores to the loss and take the softmax only where probabilities are shown:
+
+    loss = cross_entropy(model(x), y)
+    probabilities = model(x).softmax(-1)
+
+## Not the fix
+Raising the learning rate to make up for the flat loss: the floor stays.
+
+## Known limits
+A `log_softmax` before cross-entropy changes nothing but costs time: it is reported as advice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import LossCall, Source
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._rule import Rule
+from gradclinic.rules.loss._chain import chain_seen
+
+rule = Rule(
+    "GC401",
+    "double-softmax",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.RUNTIME,),
+    topic="loss and its input",
+    explains=("GC612", "GC306", "GC602"),
+)
+
+BAD = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3), nn.Softmax(dim=1))
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(20):
+    x = torch.randn(32, 4)
+    y = x[:, :3].argmax(1)
+    optimizer.zero_grad()
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+GOOD = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(20):
+    x = torch.randn(32, 4)
+    y = x[:, :3].argmax(1)
+    optimizer.zero_grad()
+    logits = model(x)
+    loss = criterion(logits, y)
+    loss.backward()
+    optimizer.step()
+    confidence = logits.softmax(dim=1).max()
+"""
+
+GOOD_ATTENTION = """
+import torch
+from torch import nn
+
+
+class Attend(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(4, 1)
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x):
+        weights = torch.softmax(self.score(x), dim=1)
+        return self.head((weights * x).sum(1))
+
+
+torch.manual_seed(0)
+model = Attend()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(20):
+    x = torch.randn(32, 5, 4)
+    y = x.mean(1)[:, :3].argmax(1)
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@rule.check
+def normalised_twice(call: LossCall) -> Iterator[Finding]:
+    last = call.last_op
+    if call.loss != "cross_entropy" or last is None or last.name not in ("softmax", "log_softmax"):
+        return
+    harmless = last.name == "log_softmax"
+    yield rule.finding(
+        "cross-entropy takes the log-softmax of a log-softmax: harmless, and work for nothing"
+        if harmless
+        else "cross-entropy is given probabilities: softmax is applied twice",
+        call.where,
+        evidence={"input of the loss": chain_seen(call)},
+        fix=f"remove the {last.name}"
+        + (f" at line {last.where.line}" if last.where else "")
+        + " from the path to the loss",
+        confidence=0.95,
+        severity=Severity.INFO if harmless else None,
+    )

@@ -1,0 +1,178 @@
+"""Calls to a loss: how the input was made, whether the target fits."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import torch
+from torch.nn import functional
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from gradclinic.facts.location import Location
+from gradclinic.facts.loss import LossCall, Op
+from gradclinic.runtime.closeup.trail import Made, Trail
+from gradclinic.runtime.values import number, readable
+
+WATCHED = frozenset(
+    {
+        "cross_entropy",
+        "nll_loss",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "mse_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "gaussian_nll_loss",
+    }
+)
+_MOST_ELEMENTS = 4_000_000
+
+
+@dataclass
+class Padding:
+    """Ends of rows that repeat one value, in the tokens a model was given."""
+
+    runs: tuple[int, ...]
+    width: int
+
+
+class Calls:
+    def __init__(self, trail: Trail) -> None:
+        self._trail = trail
+        self._calls: dict[tuple[str, Location], LossCall] = {}
+        self._tokens: Padding | None = None
+        self._summed = WeakTensorKeyDictionary()
+
+    def found(self) -> list[LossCall]:
+        return list(self._calls.values())
+
+    def tokens(self, indices: Any) -> None:
+        """An embedding looked these up."""
+        if isinstance(indices, torch.Tensor) and indices.dim() == 2 and readable(indices):
+            ends = _ends(indices)
+            self._tokens = None if ends is None else Padding(ends[1], indices.shape[1])
+
+    def note(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, where: Location
+    ) -> None:
+        given = _signature(name).bind(*args, **kwargs)
+        given.apply_defaults()
+        call = self._read(name, given.arguments, result, where)
+        if call.reduction == "sum":
+            self._summed[result] = (name, where)
+        self.add(call)
+
+    def objective(self, root: torch.Tensor) -> None:
+        """Backward begins here: a sum that is its root is divided by nothing."""
+        key = self._summed.get(root)  # type: ignore[no-untyped-call]
+        if key is not None and key in self._calls:
+            self._calls[key] = replace(self._calls[key], divided=False)
+
+    def difference(self, reduced: Made, where: Location, result: torch.Tensor) -> None:
+        """A mean of differences written by hand: `((prediction - target) ** 2).mean()`."""
+        made = reduced
+        for _ in range(3):
+            if made.op.name in ("sub", "rsub"):
+                break
+            if made.op.name not in ("pow", "abs", "mul") or not made.parents:
+                return
+            made = made.parents[0]
+        if made.op.name not in ("sub", "rsub") or len(made.given) != 2 or len(made.parents) != 1:
+            return
+        one, other = made.given
+        if len(one) != len(other) and {one, other} == {(max(one),), (max(one), 1)}:
+            at = made.op.where or where
+            self.add(
+                LossCall("difference", at, input_shape=one, target_shape=other, trains=result.requires_grad)
+            )
+
+    def add(self, call: LossCall) -> None:
+        key = (call.loss, call.where)
+        known = self._calls.get(key)
+        if known is None:
+            self._calls[key] = call
+            return
+        self._calls[key] = replace(
+            known,
+            calls=known.calls + 1,
+            trains=known.trains or call.trains,
+            target_range=_wider(known.target_range, call.target_range),
+            saturated_share=max(known.saturated_share or 0.0, call.saturated_share or 0.0),
+            padding_share=known.padding_share if call.padding_share is not None else None,
+        )
+
+    def _read(self, name: str, given: dict[str, Any], result: Any, where: Location) -> LossCall:
+        input, target = given["input"], given["target"]
+        chain: tuple[Op, ...] = self._trail.chain(input)
+        call = LossCall(
+            name,
+            where,
+            made_by=chain,
+            reduction=given["reduction"],
+            divided=given["reduction"] == "sum",
+            trains=isinstance(result, torch.Tensor) and result.requires_grad,
+            input_shape=tuple(input.shape),
+            target_shape=tuple(target.shape),
+            target_is_float=target.is_floating_point(),
+            first_value=number(result) if isinstance(result, torch.Tensor) and result.dim() == 0 else None,
+        )
+        if not readable(target) or not readable(input) or input.numel() > _MOST_ELEMENTS:
+            return call
+        if name in ("cross_entropy", "nll_loss") and not target.is_floating_point() and target.numel():
+            call = replace(call, **self._class_target(given))
+        if name == "binary_cross_entropy":
+            inside = input.detach()
+            call = replace(call, saturated_share=number(((inside == 0) | (inside == 1)).float().mean()))
+        return call
+
+    def _class_target(self, given: dict[str, Any]) -> dict[str, Any]:
+        target, ignored = given["target"], given["ignore_index"]
+        about: dict[str, Any] = {"ignore_index": None if ignored == -100 else ignored}
+        counted = target[target != ignored]
+        if counted.numel():
+            about["target_range"] = (float(counted.min()), float(counted.max()))
+        rows = target if target.dim() == 2 else getattr(target, "_base", None)
+        if rows is None or rows.dim() != 2 or rows.numel() != target.numel() or self._tokens is None:
+            return about
+        ends = _ends(rows)
+        if ends is None or ends[0] == ignored or given.get("weight") is not None:
+            return about
+        value, runs = ends
+        if _same_rows(runs, self._tokens.runs):
+            about["padding_share"] = sum(runs) / rows.numel()
+            about["padding_value"] = value
+        return about
+
+
+@cache
+def _signature(name: str) -> inspect.Signature:
+    return inspect.signature(inspect.unwrap(vars(functional)[name]))
+
+
+def _ends(rows: torch.Tensor) -> tuple[int, tuple[int, ...]] | None:
+    """The value that fills the ends of rows, and how far in each; None when no value does."""
+    if rows.is_floating_point() or rows.shape[0] < 2 or rows.shape[1] < 3 or rows.numel() > _MOST_ELEMENTS:
+        return None
+    value = int(rows[:, -1].mode().values)
+    differs = (rows != value).int().flip(1)
+    runs = torch.where(differs.any(1), differs.argmax(1), rows.shape[1]).tolist()
+    if len(set(runs)) < 2 or sum(1 for run in runs if run >= 2) < 0.3 * len(runs):
+        return None
+    return value, tuple(runs)
+
+
+def _same_rows(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Both end in filling at the same places, up to a shift by one."""
+    if len(one) != len(other):
+        return False
+    return all(abs(a - b) <= 1 for a, b in zip(one, other, strict=True))
+
+
+def _wider(one: tuple[float, float] | None, other: tuple[float, float] | None) -> tuple[float, float] | None:
+    if one is None or other is None:
+        return one or other
+    return min(one[0], other[0]), max(one[1], other[1])

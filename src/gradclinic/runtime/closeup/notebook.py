@@ -1,0 +1,204 @@
+"""What is written down about the functions of the first steps, and the facts it amounts to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from gradclinic.facts.cut import Cut, CutKind, CutRole
+from gradclinic.facts.location import Location
+from gradclinic.facts.loss import DomainEdge, Op, SoftmaxUse
+from gradclinic.runtime import graph
+from gradclinic.runtime.closeup.breaks import Breaks, edge_of
+from gradclinic.runtime.closeup.calls import WATCHED, Calls
+from gradclinic.runtime.closeup.trail import Break, Edge, Made, Trail, name_of, op_of, tensors_in
+from gradclinic.runtime.register import Register
+from gradclinic.runtime.scene import Scene
+
+_DATA = torch.Tensor.data.__get__  # type: ignore[attr-defined]
+_WRITES = frozenset({"__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__"})
+_MOST_LINES = 100_000
+_LIKELIER = (CutKind.GRAD, CutKind.NUMPY, CutKind.TENSOR, CutKind.ITEM, CutKind.DETACH, CutKind.NO_GRAD)
+
+
+class Notebook:
+    def __init__(self, scene: Scene) -> None:
+        self._places = scene.recorder.places
+        self._register: Register = scene.register
+        self.trail = Trail()
+        self.breaks = Breaks(self.trail)
+        self.calls = Calls(self.trail)
+        self._lines = scene.lines
+        self._writes = scene.writes
+        self._cuts: dict[tuple[object, ...], tuple[Break | None, Cut]] = {}
+        self._paths: dict[Break, Location] = {}
+        self._edges: dict[Location, DomainEdge] = {}
+        self._softmaxes: dict[Location, SoftmaxUse] = {}
+
+    def note(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        name = "data" if func == _DATA else name_of(func)
+        if name == "__get__" or name.startswith("_set"):
+            return
+        tensors = list(tensors_in((*args, *kwargs.values())))
+        results = list(tensors_in([result])) if name != "backward" else []
+        if not results and not tensors:
+            return
+        where = self._places.here()
+        if name in ("numpy", "__array__"):
+            self.breaks.exported(tensors[0], where)
+            return
+        if name in WATCHED:
+            self.calls.note(name, args, kwargs, result, where)
+        if name == "grad":
+            self._gradient(args, kwargs, result, where)
+            return
+        if name == "embedding":
+            self.calls.tokens(args[0])
+        called = func.__name__
+        if called in _WRITES or (called.endswith("_") and not called.endswith("__")):
+            self._writes.append((where, called, tuple(tensors[0].shape) if tensors else ()))
+        cut = self.breaks.at(name, args, tensors, result, where)
+        for made in results:
+            self._keep(func, name, args, kwargs, tensors, made, where, cut)
+
+    def _keep(
+        self,
+        func: Any,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        tensors: list[torch.Tensor],
+        result: torch.Tensor,
+        where: Location,
+        cut: Break | None,
+    ) -> None:
+        if isinstance(result, nn.Parameter):
+            return
+        parents = [made for tensor in tensors if (made := self.trail.of(tensor)) is not None]
+        marks = self.breaks.carried(name, tensors, parents, result)
+        if cut is not None:
+            marks |= {cut}
+        if name in ("as_tensor", "tensor", "from_numpy") and not tensors and result.is_floating_point():
+            marks |= self.breaks.imported()
+        edge = edge_of(name, args, parents, where)
+        if edge is not None:
+            marks |= {edge}
+        made = Made(
+            op_of(func, args, kwargs, result, where),
+            tuple(parents),
+            result.requires_grad,
+            marks,
+            self.breaks.lost(name, args, result).union(*(one.lost_terms for one in parents)),
+            tuple(tuple(tensor.shape) for tensor in tensors),
+        )
+        self.trail.keep(result, made)
+        if result.grad_fn is not None:
+            if len(self._lines) > _MOST_LINES:
+                self._lines.clear()
+            self._lines[graph.key_of(result.grad_fn)] = where
+        if name in ("mean", "sum") and result.numel() == 1 and parents:
+            self.calls.difference(parents[0], where, result)
+        if name == "matmul" and len(args) >= 2 and isinstance(args[0], torch.Tensor):
+            self._weights_applied(self.trail.of(args[0]), where)
+
+    def imported(self, result: torch.Tensor) -> None:
+        """`torch.from_numpy` is no function the mode sees."""
+        where = self._places.here()
+        op = Op("from_numpy", where, shape=tuple(result.shape))
+        self.trail.keep(result, Made(op, marks=self.breaks.imported()))
+
+    def _gradient(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, where: Location) -> None:
+        outputs = kwargs.get("outputs", args[0] if args else ())
+        inputs = kwargs.get("inputs", args[1] if len(args) > 1 else ())
+        keeps_graph = kwargs.get("create_graph", args[4] if len(args) > 4 else False)
+        if keeps_graph or any(isinstance(one, nn.Parameter) for one in tensors_in([inputs])):
+            return
+        leaves = graph.reached(list(tensors_in([outputs])))
+        cut = Break(CutKind.GRAD, where, frozenset(map(id, leaves or ())))
+        for one in tensors_in([result]):
+            self.trail.keep(one, Made(Op("grad", where, shape=tuple(one.shape)), marks=frozenset({cut})))
+
+    def _weights_applied(self, made: Made | None, where: Location) -> None:
+        """A softmax whose result is contracted over its last axis should be normalised over that one."""
+        while made is not None and made.op.name == "dropout" and len(made.parents) == 1:
+            made = made.parents[0]
+        if made is None or made.op.name != "softmax" or not made.op.shape or made.op.where is None:
+            return
+        if len(made.op.shape) >= 3 and made.op.dim is not None and made.op.dim != len(made.op.shape) - 1:
+            self._softmaxes.setdefault(made.op.where, SoftmaxUse(made.op, where))
+
+    def objective(self, root: torch.Tensor) -> None:
+        """A backward begins here."""
+        here = self._places.here()
+        self.calls.objective(root)
+        made = self.trail.of(root)
+        marks = made.marks if made is not None else frozenset()
+        broken = [mark for mark in marks if isinstance(mark, Break)]
+        if root.grad_fn is None:
+            self._lost_whole(root, broken, here)
+            return
+        for one in made.lost_terms if made is not None else ():
+            self._cut(one, CutRole.TERM, here)
+        for one in broken:
+            if one.kind is CutKind.GRAD:
+                self._cut(one, CutRole.TERM, here)
+            self._paths.setdefault(one, here)
+        for mark in marks:
+            if isinstance(mark, Edge):
+                self._edges.setdefault(mark.where, DomainEdge(mark.op, mark.where, mark.what))
+
+    def _lost_whole(self, root: torch.Tensor, broken: list[Break], here: Location) -> None:
+        broken.sort(key=lambda one: (_LIKELIER.index(one.kind), -len(one.leaves)))
+        if broken:
+            self._cut(
+                broken[0], CutRole.WHOLE, here, silenced=root.requires_grad, failed=not root.requires_grad
+            )
+            return
+        cut = Cut(
+            CutKind.DETACH,
+            CutRole.WHOLE,
+            None,
+            here,
+            silenced=root.requires_grad,
+            failed=not root.requires_grad,
+        )
+        self._cuts.setdefault((here, "whole"), (None, cut))
+
+    def _cut(
+        self, one: Break, role: CutRole, here: Location, *, silenced: bool = False, failed: bool = False
+    ) -> None:
+        self._cuts.setdefault(
+            (one.where, one.kind, role),
+            (one, Cut(one.kind, role, one.where, here, silenced=silenced, failed=failed)),
+        )
+
+    def facts(self) -> Iterator[object]:
+        yield from self.calls.found()
+        yield from self._edges.values()
+        yield from self._softmaxes.values()
+        yield from self._told_cuts()
+
+    def _told_cuts(self) -> Iterator[Cut]:
+        entries = self._register.entries
+        for one, cut in self._cuts.values():
+            known = [entries[leaf] for leaf in (one.leaves if one else ()) if leaf in entries]
+            names = tuple(entry.name for entry in known if entry.trainable and entry.holders)
+            told = Cut(cut.kind, cut.role, cut.where, cut.backward, names, cut.silenced, cut.failed)
+            for entry in known:
+                entry.cut = entry.cut or told
+            yield told
+        told_paths: set[tuple[object, ...]] = set()
+        for one, here in self._paths.items():
+            behind = [entries[leaf] for leaf in one.leaves if leaf in entries]
+            lost = [e for e in behind if e.trainable and e.holders and not e.reached and e.cut is None]
+            if not lost:
+                continue
+            told = Cut(one.kind, CutRole.PATH, one.where, here, tuple(entry.name for entry in lost))
+            for entry in lost:
+                entry.cut = told
+            if (one.kind, one.where) not in told_paths:
+                told_paths.add((one.kind, one.where))
+                yield told
