@@ -60,7 +60,7 @@ class Closeup(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if not self.active:
+        if torch.compiler.is_compiling() or not self.active:
             return func(*args, **(kwargs or {}))
         result = func(*args, **(kwargs or {}))
         self._recorder.safely(self._note, func, args, kwargs or {}, result)
