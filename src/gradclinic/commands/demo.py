@@ -8,17 +8,15 @@ gradclinic demo --list              all of them
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import gradclinic
+from gradclinic.child import command_line, environment
 from gradclinic.errors import GradclinicError, UsageError
 from gradclinic.gallery import Patient, patients
 
@@ -73,9 +71,9 @@ def _command(name: str, patient: Patient, ward: Path) -> None:
     """One gradclinic command as a user would type it, its output going where ours goes."""
     print(f"$ gradclinic {name} {patient.path.name}", flush=True)
     done = subprocess.run(
-        [sys.executable, "-m", "gradclinic", name, patient.path.name],
+        command_line(name, patient.path.name),
         cwd=ward,
-        env=_environment(),
+        env=environment(),
         stderr=subprocess.STDOUT,
         check=False,
     )
@@ -85,10 +83,3 @@ def _command(name: str, patient: Patient, ward: Path) -> None:
         raise GradclinicError(
             f"{name} was to find {expected} in {patient.name} and ended with {done.returncode}"
         )
-
-
-def _environment() -> dict[str, str]:
-    """Ours, with this very package importable from any directory."""
-    package = Path(gradclinic.__file__).resolve().parent.parent
-    paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
