@@ -1,10 +1,12 @@
 """What a source saw, frozen and free of torch: the only thing a rule may read."""
 
 from gradclinic.facts.census import Census, Group, Holder, Parameter, RunningNorm
+from gradclinic.facts.checkpoints import Load, Saves
 from gradclinic.facts.crash import Crash, CrashKind
 from gradclinic.facts.cut import Cut, CutKind, CutRole
 from gradclinic.facts.location import Location
 from gradclinic.facts.loss import DomainEdge, LossCall, Op, SoftmaxUse
+from gradclinic.facts.modes import Evaluation, ModeOfTraining
 from gradclinic.facts.observation import Observation
 from gradclinic.facts.source import Source
 from gradclinic.facts.tape import Actor, ActorKind, Event, EventKind, Tape
@@ -21,16 +23,20 @@ __all__ = [
     "CutKind",
     "CutRole",
     "DomainEdge",
+    "Evaluation",
     "Event",
     "EventKind",
     "Group",
     "Holder",
+    "Load",
     "Location",
     "LossCall",
+    "ModeOfTraining",
     "Observation",
     "Op",
     "Parameter",
     "RunningNorm",
+    "Saves",
     "SoftmaxUse",
     "Source",
     "Tape",

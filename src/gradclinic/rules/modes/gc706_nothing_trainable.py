@@ -35,7 +35,7 @@ rule = Rule(
     sources=(Source.RUNTIME,),
     topic="frozen parts",
     explains=("GC612",),
-    subsumes=("GC104", "GC105", "GC201"),
+    subsumes=("GC104", "GC105"),
 )
 
 BAD = """
@@ -52,6 +52,21 @@ for step in range(20):
     optimizer.zero_grad()
     loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
     loss.requires_grad_()
+    loss.backward()
+    optimizer.step()
+"""
+
+BAD_WITH_ERROR = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)).requires_grad_(False)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
     loss.backward()
     optimizer.step()
 """

@@ -183,6 +183,8 @@ class Notebook:
 
     def _told_cuts(self) -> Iterator[Cut]:
         entries = self._register.entries
+        if not any(entry.trainable for entry in entries.values() if entry.holders):
+            return  # Nothing requires a gradient, so nothing was cut.
         for one, cut in self._cuts.values():
             known = [entries[leaf] for leaf in (one.leaves if one else ()) if leaf in entries]
             names = tuple(entry.name for entry in known if entry.trainable and entry.holders)

@@ -2,10 +2,12 @@
 
 from gradclinic.runtime.observers import (
     backward,
+    checkpoints,
     clipping,
     closeup,
     crashes,
     data,
+    evaluation,
     losses,
     modules,
     optimizers,
@@ -30,6 +32,8 @@ ALL = (
     parameters,
     closeup,
     crashes,
+    evaluation,
+    checkpoints,
 )
 
 __all__ = ["ALL"]

@@ -88,6 +88,13 @@ def install(scene: Scene) -> None:
             if recorder.steps > EARLY_STEPS:
                 scene.patches.retire(nn.Module, "__call__", noting)
 
+    def ended(error: BaseException) -> None:
+        """An error may come before the first step: look now, while the objects exist."""
+        register.look()
+        for actor, optimizer in actors.optimizers():
+            register.steps.setdefault(actor, 0)
+            register.describe(actor, optimizer)
+
     def tell() -> list[object]:
         tape = recorder.tape(complete=True)
         register.hand_written = EventKind.WEIGHT_WRITE in tape.kinds
@@ -100,6 +107,7 @@ def install(scene: Scene) -> None:
     scene.patches.replace(nn.Module, "__call__", noting)
     scene.patches.on_undo(register_optimizer_step_pre_hook(pre_hook).remove)
     scene.patches.on_undo(register_optimizer_step_post_hook(post_hook).remove)
+    scene.endings.append(ended)
     scene.facts.append(tell)
 
 

@@ -1,0 +1,38 @@
+"""In which mode a model was trained and evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradclinic.facts.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class ModeOfTraining:
+    """Updates of a model that has layers which behave differently in train and eval mode."""
+
+    model: str
+    in_train: int
+    in_eval: int
+    """Updates whose forward ran with the whole model in eval mode."""
+    layers: tuple[str, ...]
+    where: Location
+    """The forward of the first update in eval mode."""
+    set_at: Location | None = None
+    """The call that put the model in eval mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Forwards of a trained model that no backward followed, from one place."""
+
+    model: str
+    where: Location
+    forwards: int
+    training: bool
+    """The model was in train mode."""
+    builds_graph: bool
+    layers: tuple[str, ...] = ()
+    """Layers whose mode matters."""
+    evidence: str = ""
+    """Why this is taken for an evaluation."""

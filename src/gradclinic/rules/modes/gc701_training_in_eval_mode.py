@@ -1,0 +1,115 @@
+"""Updates are made while the model is in eval mode.
+
+## What it finds
+Optimizer steps whose forward ran with the whole model in eval mode, although it has dropout or
+batch-norm layers: often after a validation that called `model.eval()` and nothing called
+`model.train()` again.
+
+## Why it hurts
+Dropout does not regularise and batch-norm normalises by old statistics that it no longer updates.
+The run looks fine and generalises worse, or diverges once the statistics are far off.
+
+## What to do
+Call `model.train()` at the start of every training epoch, and `model.eval()` before validation.
+
+## Not the fix
+Removing `model.eval()`: then the validation is wrong.
+
+## Known limits
+Batch-norm layers with frozen weights may well stay in eval mode, and are not counted. A model in
+train mode with some parts in eval mode is taken as meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import ModeOfTraining, Source
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._naming import counted, listed
+from gradclinic.rules._rule import Rule
+
+rule = Rule(
+    "GC701",
+    "training-in-eval-mode",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.RUNTIME,),
+    topic="train and eval mode",
+)
+
+BAD = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for epoch in range(4):
+    for step in range(10):
+        x = torch.randn(32, 4)
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        x = torch.randn(32, 4)
+        print(nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).item())
+"""
+
+GOOD = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for epoch in range(4):
+    model.train()
+    for step in range(10):
+        x = torch.randn(32, 4)
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        x = torch.randn(32, 4)
+        print(nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).item())
+"""
+
+GOOD_NO_LAYER_CARES = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 16), nn.LayerNorm(16), nn.ReLU(), nn.Linear(16, 1)).eval()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+"""
+
+ENOUGH_UPDATES = 3
+
+
+@rule.check
+def updated_in_eval_mode(mode: ModeOfTraining) -> Iterator[Finding]:
+    if mode.in_eval < ENOUGH_UPDATES:
+        return
+    yield rule.finding(
+        f"{counted(mode.in_eval, 'update')} of {mode.model} were made in eval mode",
+        mode.set_at or mode.where,
+        evidence={
+            "updates": f"{mode.in_train} in train mode, {mode.in_eval} in eval mode",
+            "layers that care": listed(mode.layers),
+            "training forward": str(mode.where),
+        },
+        fix=f"call {mode.model}.train() before the training steps that follow",
+        confidence=0.95 if mode.in_train else 0.9,
+        subject=mode.model,
+    )

@@ -1,0 +1,140 @@
+"""A kept copy of the weights is the live weights themselves.
+
+## What it finds
+A second model whose parameters share memory with the model that trains, and a remembered
+state_dict that is loaded back after updates and turns out to be the model's own memory.
+
+## Why it hurts
+`state_dict()`, `p.data` and `copy.copy` hand out the same memory. An average, a target network
+or "the best weights so far" kept that way follows every update: it never differs from the current
+weights.
+
+## What to do
+Copy: `copy.deepcopy(model)`, `copy.deepcopy(model.state_dict())`, or
+`{key: value.detach().clone() for key, value in model.state_dict().items()}`.
+
+## Not the fix
+Lowering the decay of the average: it has nothing to average.
+
+## Known limits
+An alias is known when a model holds it, or when it is loaded back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import Census, Load, Parameter, Source
+from gradclinic.findings import Finding, Severity
+from gradclinic.rules._naming import listed
+from gradclinic.rules._rule import Rule
+
+rule = Rule(
+    "GC713",
+    "average-aliases-weights",
+    Severity.ERROR,
+    since="0.1.0",
+    sources=(Source.RUNTIME,),
+    topic="loading and saving",
+)
+
+BAD = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+best, lowest = None, float("inf")
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+    if loss.item() < lowest:
+        best, lowest = model.state_dict(), loss.item()
+model.load_state_dict(best)
+"""
+
+BAD_TARGET = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model, average = nn.Linear(4, 1), nn.Linear(4, 1)
+for kept, new in zip(average.parameters(), model.parameters()):
+    kept.data = new.data
+    kept.requires_grad = False
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for step in range(20):
+    x = torch.randn(32, 4)
+    with torch.no_grad():
+        goal = 0.5 * average(x) + 0.5 * x.sum(1, keepdim=True)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), goal)
+    loss.backward()
+    optimizer.step()
+"""
+
+GOOD = """
+import copy
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+average = copy.deepcopy(model).requires_grad_(False)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+best, lowest = None, float("inf")
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        for kept, new in zip(average.parameters(), model.parameters()):
+            kept.lerp_(new, 0.1)
+        average(x)
+    if loss.item() < lowest:
+        best, lowest = copy.deepcopy(model.state_dict()), loss.item()
+model.load_state_dict(best)
+"""
+
+
+@rule.check
+def loaded_onto_itself(load: Load) -> Iterator[Finding]:
+    if load.aliases * 2 > load.wanted and load.updates_before:
+        yield rule.finding(
+            f"the state loaded back into {load.model} is its own memory: nothing was kept",
+            load.where,
+            evidence={"entries that are the model's own": f"{load.aliases} of {load.wanted}"},
+            fix="keep a copy: copy.deepcopy(model.state_dict())",
+            confidence=0.96,
+            subject=load.model,
+        )
+
+
+@rule.check
+def two_models_over_one_memory(census: Census) -> Iterator[Finding]:
+    live: dict[tuple[int, tuple[int, ...]], Parameter] = {
+        (p.storage, p.shape): p for p in census.parameters if p.storage and p.holders and p.reached
+    }
+    shared = [
+        (p, live[p.storage, p.shape])
+        for p in census.parameters
+        if p.registered and not p.holders and (p.storage, p.shape) in live
+    ]
+    shared = [(copy, original) for copy, original in shared if copy.model != original.model]
+    if shared:
+        copy, original = shared[0]
+        yield rule.finding(
+            f"{copy.name} is the same memory as {original.name}, which is being trained",
+            copy.built,
+            evidence={"shared": listed(copy.name for copy, _ in shared)},
+            fix="make the copy with copy.deepcopy(), or clone() each tensor",
+            confidence=0.95,
+            subject=copy.model,
+        )
