@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "Case": "gradclinic.case",
     "load_case": "gradclinic.target",
+    "load_ipython_extension": "gradclinic.notebook",
     "probe_compile": "gradclinic.probes.compile",
     "probe_flow": "gradclinic.probes.flow",
     "share_compiled": "gradclinic.compile.share",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import linecache
 import tokenize
 from dataclasses import dataclass
 from functools import lru_cache
@@ -53,8 +54,12 @@ def decode(data: bytes) -> SourceText:
 
 @lru_cache(maxsize=64)
 def lines_of(path: str) -> tuple[str, ...]:
-    """The file's lines without their endings, for excerpts; none if it cannot be read."""
+    """The lines without their endings, for excerpts; none if there is no such source.
+
+    What was typed into a notebook or an interactive session is no file, and Python keeps its lines.
+    """
     try:
-        return tuple(line.rstrip("\r\n") for line in read_source(path).lines)
+        lines = read_source(path).lines
     except UnreadableSource:
-        return ()
+        lines = linecache.getlines(path)
+    return tuple(line.rstrip("\r\n") for line in lines)

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.variants import Reach
+from gradclinic.markup import rendered
+
+MOST_ROWS = 500
+"""Of parameters in a notebook; more than that nobody reads and a browser labours at."""
 
 
 @dataclass(frozen=True)
@@ -65,3 +69,6 @@ class GradientFlow:
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
         return tuple(pair for pair in self.cosines if pair.cosine < -0.1)
+
+    def _repr_html_(self) -> str:
+        return rendered("flow.html", flow=self, longest=MOST_ROWS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gradclinic.findings.finding import Finding, Kind, Severity
 from gradclinic.findings.table import Table
@@ -83,6 +83,21 @@ class Diagnosis:
 
     def symptoms_of(self, cause: Finding) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.explained_by == cause.code and f is not cause)
+
+    def __str__(self) -> str:
+        # Reporters see findings, so findings can only ask for them once someone wants to look.
+        from gradclinic.reporters._notebook import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from gradclinic.reporters._notebook import as_html
+
+        return as_html(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How IPython shows it in a terminal."""
+        printer.text(str(self))
 
 
 @dataclass(frozen=True)
