@@ -18,7 +18,6 @@ from gradclinic.findings import Diagnosis, Finding, Summary
 from gradclinic.ignores import without_ignored
 from gradclinic.judged import judged
 from gradclinic.runtime import Recording
-from gradclinic.source_text import lines_of
 
 Shell = Any
 """IPython's InteractiveShell, whose methods are typed in part and partly wrong."""
@@ -56,8 +55,6 @@ def _diagnosis(shell: Shell, cell: str) -> Diagnosis:
     with recording:
         ran = shell.run_cell(cell)
     elapsed = round(time.monotonic() - started, 3)
-    # Files may have been edited since an earlier cell showed them.
-    lines_of.cache_clear()
     config = nearest([])
     observation = recording.observation()
     here = _Cell(shell, cell, ran.execution_count)

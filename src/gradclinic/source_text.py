@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import linecache
+import os
 import tokenize
 from dataclasses import dataclass
 from functools import lru_cache
@@ -52,14 +53,22 @@ def decode(data: bytes) -> SourceText:
     return SourceText(text, encoding)
 
 
-@lru_cache(maxsize=64)
 def lines_of(path: str) -> tuple[str, ...]:
     """The lines without their endings, for excerpts; none if there is no such source.
 
     What was typed into a notebook or an interactive session is no file, and Python keeps its lines.
     """
     try:
-        lines = read_source(path).lines
+        version = os.stat(path)
+    except OSError:
+        return tuple(line.rstrip("\r\n") for line in linecache.getlines(path))
+    return _lines_of_file(path, (version.st_ino, version.st_mtime_ns, version.st_size))
+
+
+@lru_cache(maxsize=64)
+def _lines_of_file(path: str, version: tuple[int, ...]) -> tuple[str, ...]:
+    """`version` tells apart what a path has held: it may be edited, or mean another file elsewhere."""
+    try:
+        return tuple(line.rstrip("\r\n") for line in read_source(path).lines)
     except UnreadableSource:
-        lines = linecache.getlines(path)
-    return tuple(line.rstrip("\r\n") for line in lines)
+        return ()

@@ -92,6 +92,14 @@ def test_the_source_is_shown_where_it_can_be_read(tmp_path):
     assert "&gt; 3 │ clip(model)" in html
 
 
+def test_an_edited_file_is_shown_as_it_is_now(tmp_path):
+    script = tmp_path / "train.py"
+    diagnosis = Diagnosis("run", "train.py", (_finding(location=Location(str(script), 1)),))
+    for code in ("first()", "second_thoughts()"):
+        script.write_text(f"{code}\n")
+        assert f"1 │ {code}" in diagnosis._repr_html_()
+
+
 def test_nothing_a_program_says_comes_alive(tmp_path):
     script = tmp_path / "<b>train.py"
     script.write_text(f"x = {HOSTILE!r}\n")
