@@ -9,6 +9,8 @@ from gradclinic.static.conditions import name_of
 from gradclinic.static.values import NOTHING, Const, Keys, Num, Params, Seq, Tensor, Unknown, Value
 from gradclinic.static.walk import Walk
 
+MOST_HELD = 64
+"""Items of a collection that are kept apart."""
 LONGEST_PERIOD = 8
 """Longer periods are walked as if they were the window: nothing is learned from more iterations."""
 
@@ -29,7 +31,7 @@ def binary(walk: Walk, left: Value, op: ast.operator, right: Value) -> Value:
     if isinstance(left, Num) and isinstance(right, Num):
         return _number(left, op, right)
     if isinstance(op, ast.Add) and isinstance(left, Seq) and isinstance(right, Seq):
-        return Seq([*left.items, *right.items])
+        return Seq([*left.items, *right.items][:MOST_HELD])
     if isinstance(op, ast.Add) and isinstance(left, Params) and isinstance(right, Params):
         models = None if left.models is None or right.models is None else left.models | right.models
         return Params(models, left.optimizers | right.optimizers)

@@ -7,11 +7,12 @@ import ast
 from gradclinic.static import methods, words
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.library import call_library
-from gradclinic.static.opaque import call_outside
+from gradclinic.static.opaque import call_outside, models_in
 from gradclinic.static.roles import infer
 from gradclinic.static.survey import Can
 from gradclinic.static.values import (
     NONE,
+    NOTHING,
     Bound,
     ClassDef,
     Const,
@@ -129,7 +130,8 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
         if words.CRITERION_NAME.search(name) and cls.find("forward") is not None:
             return Criterion(mean=None)
         where = f"@{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
-        instance.model = Model(frozenset({f"{name}{where}"}), name, instance.attrs)
+        parts = models_in(args.all()) or NOTHING
+        instance.model = Model(frozenset({f"{name}{where}"}) | parts, name, instance.attrs)
     initialise = cls.find("__init__")
     if isinstance(initialise, Func):
         quiet = instance.model is not None and not walk.can(initialise.node) & Can.ACT

@@ -54,7 +54,7 @@ def _counts_batches(source: Range) -> bool:
     return isinstance(source.bound, Num) and "batch" in source.bound.units
 
 
-def _count(walk: Walk, node: ast.For | ast.AsyncFor, source: Value, *, owns: bool, can: Can) -> int:
+def _count(walk: Walk, node: ast.For | ast.AsyncFor, source: Value, *, owns: bool, can: int) -> int:
     depth = walk.survey.depth(node)
     if depth >= 2:
         return 1
@@ -73,7 +73,7 @@ def _known(source: Value) -> int:
     return 2
 
 
-def _range_count(walk: Walk, source: Range, can: Can) -> int:
+def _range_count(walk: Walk, source: Range, can: int) -> int:
     bound = source.bound.value if isinstance(source.bound, Num) else None
     whole_windows = 2 * walk.period
     if bound is None:

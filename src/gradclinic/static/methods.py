@@ -6,6 +6,7 @@ import ast
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import frameworks, words
+from gradclinic.static.arithmetic import MOST_HELD
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
 from gradclinic.static.opaque import models_in, open_tape, optimizers_in, returned
@@ -140,18 +141,7 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
     if attr in words.CLIPS or attr == "clip_master_grads":
         clip(walk, mine, NOTHING, node)
         return NONE
-    if attr in (
-        "state_dict",
-        "load_state_dict",
-        "train",
-        "eval",
-        "register_step_post_hook",
-        "step_and_update_lr",
-    ):
-        if attr == "step_and_update_lr":
-            walk.emit(EventKind.STEP, node, actor=base.id, optimizers=mine)
-        return Unknown(f"{base.id}.{attr}()")
-    if not words.harmless(attr):
+    if attr not in ("train", "eval", "register_step_post_hook") and not words.harmless(attr):
         open_tape(walk, node, optimizers=mine)
     return Unknown(f"{base.id}.{attr}()")
 
@@ -298,7 +288,7 @@ def call_inherited(walk: Walk, base: Instance, attr: str, args: Arguments, node:
         backward(walk, _perhaps_divided(args.positional[0]), node)
         return NONE
     if attr == "optimizers" and base.model is not None:
-        return _lightning_optimizers(walk, base)
+        return Unknown("self.optimizers()")
     if attr == "clip_gradients":
         clip(walk, optimizers_in(args.all()), NOTHING, node)
         return NONE
@@ -308,10 +298,6 @@ def call_inherited(walk: Walk, base: Instance, attr: str, args: Arguments, node:
         open_tape(walk, node)
         return returned(walk, Unknown(f"{base.name}.{attr}"), args)
     return None
-
-
-def _lightning_optimizers(walk: Walk, base: Instance) -> Value:
-    return Unknown("self.optimizers()")
 
 
 def call_actor(walk: Walk, func: Value, args: Arguments, node: ast.Call) -> Value | None:
@@ -344,11 +330,12 @@ def _native_scaler(walk: Walk, scaler: ActorRef, args: Arguments, node: ast.Call
 
 def call_collection(walk: Walk, base: Seq | Map, attr: str, args: Arguments) -> Value:
     if isinstance(base, Seq):
-        if attr == "append" and args.positional:
+        if attr == "append" and args.positional and len(base.items) < MOST_HELD:
             base.items.append(args.positional[0])
         elif attr == "extend" and args.positional:
             extra = args.positional[0]
             base.items += extra.items if isinstance(extra, Seq) else [extra]
+            del base.items[MOST_HELD:]
         elif attr == "pop" and base.items:
             return base.items[-1]
         return NONE

@@ -26,6 +26,13 @@ def observe_source(text: str, path: str) -> Observation:
     tree = ast.parse(text, path)
     if "backward" not in text and "step" not in text:
         return Observation(Source.STATIC)
+    try:
+        return Observation(Source.STATIC, _cases(tree, path))
+    except RecursionError:
+        return Observation(Source.STATIC, gaps={"loop": "the source is nested too deeply to be followed"})
+
+
+def _cases(tree: ast.Module, path: str) -> tuple[tuple[object, ...], ...]:
     survey = Survey(tree)
     relevance = Relevance(survey)
     cases: list[tuple[object, ...]] = []
@@ -37,7 +44,7 @@ def observe_source(text: str, path: str) -> Observation:
         telling = _distinct([tape for tape in tapes if tape.kinds & _TELLING])
         if telling:
             cases.append(telling)
-    return Observation(Source.STATIC, tuple(cases))
+    return tuple(cases)
 
 
 def _distinct(tapes: list[Tape]) -> tuple[Tape, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import words
@@ -28,10 +29,15 @@ from gradclinic.static.values import (
 from gradclinic.static.walk import Arguments, Walk
 
 _DEEPEST_LOOK = 3
+_MOST_PARTS = 300
 
 
-def parts(values: Iterable[Value | None], depth: int = _DEEPEST_LOOK) -> Iterable[Value]:
-    """The values and what they hold."""
+def parts(values: Iterable[Value | None]) -> Iterable[Value]:
+    """The values and what they hold, as far as anyone would look."""
+    return islice(_parts(values, _DEEPEST_LOOK), _MOST_PARTS)
+
+
+def _parts(values: Iterable[Value | None], depth: int) -> Iterable[Value]:
     for value in values:
         if value is None:
             continue
@@ -39,14 +45,14 @@ def parts(values: Iterable[Value | None], depth: int = _DEEPEST_LOOK) -> Iterabl
         if not depth:
             continue
         if isinstance(value, Seq):
-            yield from parts(value.items, depth - 1)
+            yield from _parts(value.items, depth - 1)
         elif isinstance(value, Map | Partial):
             held = value.items.values() if isinstance(value, Map) else value.args
-            yield from parts(list(held), depth - 1)
+            yield from _parts(list(held), depth - 1)
         elif isinstance(value, Instance):
-            yield from parts([*value.attrs.values(), value.model], depth - 1)
+            yield from _parts([*value.attrs.values(), value.model], depth - 1)
         elif isinstance(value, Unknown):
-            yield from parts(value.holds, depth - 1)
+            yield from _parts(value.holds, depth - 1)
 
 
 def optimizers_in(values: Iterable[Value | None]) -> Keys:
@@ -182,6 +188,11 @@ def outcome(walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call)
     models = [value for value in values if isinstance(value, Model)]
     if len(models) == 1 and words.WRAPS_MODEL.search(name):
         return models[0]
+    if models and name[:1].isupper():
+        keys = frozenset({f"{name}@{node.lineno}:{node.col_offset}"}).union(
+            *(model.whole() for model in models)
+        )
+        return Model(keys, walk.assigning or name)
     if not models and words.MODEL_FACTORY.search(name):
         place = f"@{node.lineno}:{node.col_offset}"
         return Model(frozenset({f"{name}{place}"}), walk.assigning or name)

@@ -55,9 +55,13 @@ class Recorder:
         of: Keys = NOTHING,
         attrs: Mapping[str, object] | None = None,
     ) -> str:
-        """The id of a new actor, or of the one built at the same place before: a loop may rebuild it."""
+        """The id of a new actor. One that is built again at the same place is another one."""
         place = f"@{built.line}:{built.column}" if built else ""
-        id = f"{kind}:{name}{place}"
+        id = first = f"{kind}:{name}{place}"
+        again = 1
+        while built and id in self.actors:
+            again += 1
+            id = f"{first}#{again}"
         self.actors[id] = Actor(id, kind, name, type, built, tuple(sorted(of)), attrs or {})
         return id
 
@@ -74,7 +78,7 @@ class Recorder:
         seen = {draft.actor for draft in self.drafts}
         seen.update(*(draft.optimizers for draft in self.drafts))
         kept = {id: actor for id, actor in self.actors.items() if actor.built is not None or id in seen}
-        optimizers = [id for id, actor in kept.items() if actor.kind is ActorKind.OPTIMIZER]
+        optimizers = [actor for actor in kept.values() if actor.kind is ActorKind.OPTIMIZER]
         return {id: _paired(actor, optimizers) for id, actor in kept.items()}
 
     def tape(self, *, complete: bool) -> Tape:
@@ -103,14 +107,14 @@ def _concerned(draft: Draft, optimizers: Mapping[str, Keys]) -> Keys | None:
     return frozenset(id for id, of in optimizers.items() if overlap(draft.models, of))
 
 
-def _paired(actor: Actor, optimizers: list[str]) -> Actor:
+def _paired(actor: Actor, optimizers: list[Actor]) -> Actor:
     """`scheduler_d` drives `optimizer_d`: one built out of sight goes with the optimizer of its name."""
     if actor.kind is not ActorKind.SCHEDULE or actor.of:
         return actor
-    alike = [id for id in optimizers if _stem(id) == _stem(actor.id)]
+    alike = [optimizer.id for optimizer in optimizers if _stem(optimizer.name) == _stem(actor.name)]
     return replace(actor, of=tuple(alike)) if len(alike) == 1 else actor
 
 
-def _stem(id: str) -> str:
-    name = id.rsplit(":", 1)[-1].split("@", 1)[0].rsplit(".", 1)[-1].lower()
-    return re.sub(r"lr_?|scheduler|schedule|sched|optimizer|optim|opt|_", "", name)
+def _stem(name: str) -> str:
+    """`d` of `scheduler_d` and of `self.optimizer_d`."""
+    return re.sub(r"lr_?|scheduler|schedule|sched|optimizer|optim|opt|_", "", name.rsplit(".", 1)[-1].lower())

@@ -48,7 +48,7 @@ def _role_of(survey: Survey, name: str) -> str:
         return "fabric"
     if "unscale_" in methods or (_SCALER_METHODS & methods and ("update" in methods or "step" in methods)):
         return "scaler"
-    if words.SCALER_NAME.search(name) and ("step" in methods or "scale" in methods or not methods):
+    if words.SCALER_NAME.search(name) and ("step" in methods or not methods):
         return "scaler"
     if words.SCHEDULE_NAME.search(name) and {"step", "zero_grad"} <= methods:
         return "optimizer"

@@ -9,15 +9,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from enum import IntFlag
 
 from gradclinic.static import words
 from gradclinic.static.syntax import is_window, last_name, names_in, returns, targets_of, torch_method
 from gradclinic.static.values import FunctionNode
 
 
-class Can(IntFlag):
-    """What running a piece of code may do."""
+class Can:
+    """What running a piece of code may do: bits of an int, since an enum's own are slow to combine."""
 
     NOTHING = 0
     ACT = 1
@@ -57,7 +56,7 @@ _ACTS = {
 class Facts:
     """What one piece of code does by itself, before what it calls is added."""
 
-    can: Can = Can.NOTHING
+    can: int = Can.NOTHING
     mentions: set[str] = field(default_factory=set)
     assigns: set[str] = field(default_factory=set)
     """Names it gives a value to, or whose value it may change."""
@@ -86,17 +85,15 @@ class Survey:
         """Method names called on each receiver, by the last part of its name."""
         self.roles: dict[str, str] = {}
         """What each name stands for, as far as it has been asked."""
-        self.counted: set[str] = set()
-        """Names that are incremented somewhere."""
         self.moduli: set[int] = set()
         self._constants: dict[str, int] = {}
         self._modulus_names: set[str] = set()
         self._facts: dict[ast.AST, Facts] = {}
-        self._can: dict[ast.AST, Can] = {}
+        self._can: dict[ast.AST, int] = {}
         self._beats: dict[ast.AST, bool] = {}
         self.own: list[tuple[ast.stmt, Facts]] = []
         """Every statement with what it does by itself, without the statements inside it."""
-        self.module = self._block(tree.body, "", None, in_function=False)
+        self._block(tree.body, "", None, in_function=False)
         self.moduli |= {self._constants[name] for name in self._modulus_names & self._constants.keys()}
 
     # Collecting, one pass over the tree.
@@ -121,8 +118,6 @@ class Survey:
             facts.can |= Can.LEAVE
         elif isinstance(node, ast.Raise):
             facts.can |= Can.STOP
-        elif isinstance(node, ast.AugAssign):
-            self.counted.add(last_name(node.target))
         elif (
             isinstance(node, ast.Assign)
             and isinstance(node.value, ast.Constant)
@@ -234,7 +229,7 @@ class Survey:
 
     # Asking, with what is called added.
 
-    def can(self, node: ast.AST) -> Can:
+    def can(self, node: ast.AST) -> int:
         """What `node` may do, with the functions of this file that it mentions."""
         known = self._can.get(node)
         if known is not None:
@@ -262,13 +257,13 @@ class Survey:
         """Whether anything in the file is done every k-th time only."""
         return any(facts.can & Can.GUARD for facts in self._facts.values())
 
-    def can_any(self, body: Iterable[ast.stmt]) -> Can:
+    def can_any(self, body: Iterable[ast.stmt]) -> int:
         total = Can.NOTHING
         for statement in body:
             total |= self.can(statement)
         return total
 
-    def _mentioned(self, names: set[str]) -> Can:
+    def _mentioned(self, names: set[str]) -> int:
         total = Can.NOTHING
         for function in self._defined(names):
             total |= self.can(function)

@@ -10,7 +10,7 @@ from gradclinic.facts import EventKind, Location
 from gradclinic.static.paths import Choices
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
-from gradclinic.static.survey import Can, Survey
+from gradclinic.static.survey import Survey
 from gradclinic.static.values import NOTHING, Frame, Func, Keys, Num, Value
 
 DEEPEST_CALL = 24
@@ -126,7 +126,7 @@ class Walk:
     def decide(self, condition: str) -> bool:
         return self.choices.decide(condition)
 
-    def can(self, node: ast.AST) -> Can:
+    def can(self, node: ast.AST) -> int:
         return self.survey.can(node)
 
     def leaves_early(self) -> bool:
