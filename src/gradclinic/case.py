@@ -43,7 +43,8 @@ class Case:
     loader: Iterable[Any] | Callable[[], Iterable[Any]] | None = None
     variants: Mapping[str, Variant] | None = None
     """Other ways to run the same model: `{"ours": lambda model: our_compile(model)}`. What the
-    function returns is called in place of the model."""
+    function returns is called in place of the model; a module with weights of its own is compared by
+    the names of its parameters."""
     metrics: Mapping[str, Callable[[Any, Any], Any]] | None = None
     name: str = ""
 

@@ -160,9 +160,12 @@ def test_a_variant_with_weights_of_its_own_is_compared_by_name():
     model = nn.Linear(3, 2).double()
     x = torch.randn(4, 3, dtype=torch.float64)
     case = gc.Case(
-        model, x, lambda out, x: out.square().mean(), variants={"copy": lambda model: copy.deepcopy(model)}
+        model,
+        x,
+        lambda out, x: out.square().mean(),
+        variants={"copy": copy.deepcopy, "wrapped copy": lambda model: nn.Sequential(copy.deepcopy(model))},
     )
-    assert probe_compile(case, ["copy"]).agrees
+    assert probe_compile(case, ["copy", "wrapped copy"]).agrees
 
 
 def test_an_error_of_a_variant_is_a_row_and_the_others_are_still_compared():

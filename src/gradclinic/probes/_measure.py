@@ -52,16 +52,28 @@ def parameters_of(case: Case, variant: Callable[..., Any] | None) -> Mapping[str
     own = case.parameters()
     if not isinstance(variant, Module):
         return own
-    theirs = {_plain(name): p for name, p in variant.named_parameters()}
+    theirs = dict(variant.named_parameters())
     mine = {id(p) for p in own.values()}
-    if not theirs or any(id(p) in mine for p in theirs.values()) or not set(own) <= set(theirs):
+    if any(id(p) in mine for p in theirs.values()):
         return own
-    return {name: theirs[name] for name in own}
+    matched = {name: _same(name, parameter, theirs) for name, parameter in own.items()}
+    return own if None in matched.values() else {name: p for name, p in matched.items() if p is not None}
 
 
-def _plain(name: str) -> str:
-    """Without what torch.compile and data-parallel wrappers put before it."""
-    return name.replace("_orig_mod.", "").removeprefix("module.")
+def _same(name: str, parameter: Tensor, theirs: Mapping[str, Tensor]) -> Tensor | None:
+    """The parameter of this name in another module, whatever wrappers lie around parts of it."""
+    wanted = name.split(".")
+    found = [
+        (path, other)
+        for path, other in theirs.items()
+        if other.shape == parameter.shape and _in_order(wanted, path.split("."))
+    ]
+    return min(found, key=lambda pair: len(pair[0]))[1] if found else None
+
+
+def _in_order(wanted: list[str], path: list[str]) -> bool:
+    rest = iter(path)
+    return all(part in rest for part in wanted)
 
 
 def compare(
