@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "Case": "gradclinic.case",
+    "Training": "gradclinic.probes._training",
     "load_case": "gradclinic.target",
     "load_ipython_extension": "gradclinic.notebook",
     "probe_compile": "gradclinic.probes.compile",

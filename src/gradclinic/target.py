@@ -17,13 +17,21 @@ from gradclinic.errors import UsageError
 
 def load_case(target: str) -> Case:
     """The case that `file.py:function` or `package.module:function` makes."""
-    made = _call(target, _find(target))
-    if not isinstance(made, Case):
-        raise UsageError(f"{target} returned a {type(made).__name__}, expected a gradclinic.Case")
+    made: Case = load_target(target, (Case,))
     return made
 
 
-def _find(target: str) -> Callable[[], Any]:
+def load_target(target: str, kinds: tuple[type, ...]) -> Any:
+    """What the target's function makes, when it is one of `kinds`."""
+    made = _call(target, find_target(target))
+    if not isinstance(made, kinds):
+        wanted = " or a ".join(f"gradclinic.{kind.__name__}" for kind in kinds)
+        raise UsageError(f"{target} returned a {type(made).__name__}, expected a {wanted}")
+    return made
+
+
+def find_target(target: str) -> Callable[..., Any]:
+    """The function that `file.py:function` names, not called yet."""
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
         raise UsageError(f"{target!r} is no target; write file.py:function or package.module:function")

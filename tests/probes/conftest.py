@@ -1,11 +1,13 @@
-"""The example potential, importable as its own files import each other."""
+"""Shared by the tests of experiments: one thread, and the example potential as its own files import it."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 POTENTIAL = Path(__file__).parent.parent.parent / "examples" / "potential"
 
@@ -18,3 +20,12 @@ def potential():
 
     yield cases
     sys.path.remove(str(POTENTIAL))
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small models train fastest on one, and alike on every machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -15,7 +15,7 @@ import argparse
 import pkgutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,7 +25,7 @@ from gradclinic import probes
 from gradclinic.commands._shared import add_shared_arguments, config_for, emit, exit_code
 from gradclinic.engine import judge
 from gradclinic.errors import UsageError
-from gradclinic.findings import Diagnosis, Summary
+from gradclinic.findings import Check, Diagnosis, State, Summary
 from gradclinic.judged import judged
 
 
@@ -46,29 +46,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if find_spec("torch") is None:
         raise UsageError("probe needs PyTorch; install torch where gradclinic is installed")
+    from gradclinic.case import Case
+    from gradclinic.commands._careful import careful, on_one_device
     from gradclinic.probes._budget import Budget, seconds
-    from gradclinic.target import load_case
+    from gradclinic.target import load_target
 
     module = _kind(args.kind)
     limit = seconds(args.budget) if args.budget else getattr(module, "BUDGET", 60.0)
     config = config_for(args, [args.target.rpartition(":")[0]])
-    case = load_case(args.target)
+    case = load_target(args.target, getattr(module, "ACCEPTS", (Case,)))
+    if isinstance(case, Case):
+        on_one_device(case)
     started = time.monotonic()
     with _progress(quiet=args.quiet) as progress:
-        outcome = module.run(case, args, Budget(limit, progress))
+        outcome = careful(module.run, case, args, Budget(limit, progress))
     observations = [outcome.observation()]
     findings = judge(observations, config.codes())
     diagnosis = Diagnosis(
         command=f"probe {args.kind}",
         target=args.target,
         findings=findings,
-        judged=judged(observations, findings).topics,
-        summary=Summary(elapsed_s=round(time.monotonic() - started, 3)),
+        judged=_asked(judged(observations, findings).topics, outcome.gaps),
+        summary=Summary(steps=outcome.steps, elapsed_s=round(time.monotonic() - started, 3)),
         tables=outcome.tables,
         conclusion=outcome.conclusion,
+        measured=outcome.measured(),
     )
+    if outcome.picture and args.format == "text" and not args.quiet and not args.output:
+        print(outcome.picture, end="\n\n")
     emit(diagnosis, args)
     return exit_code(diagnosis, config)
+
+
+def _asked(topics: tuple[Check, ...], gaps: Mapping[str, str]) -> tuple[Check, ...]:
+    """An experiment answers its own question; that it did not ask the others is no news."""
+    return tuple(check for check in topics if check.state is not State.NOT_SEEN or check.check in gaps)
 
 
 def kind_names() -> list[str]:

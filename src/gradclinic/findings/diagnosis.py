@@ -74,6 +74,8 @@ class Diagnosis:
     """What an experiment found out, in one line."""
     tables: tuple[Table, ...] = ()
     """What it measured."""
+    measured: Mapping[str, object] = field(default_factory=dict)
+    """The same in full, ready for JSON."""
 
     def count(self, severity: Severity) -> int:
         return sum(1 for finding in self.findings if finding.severity is severity)

@@ -36,7 +36,7 @@ def keep(case: Case) -> Undo:
     """Remember the case as it is; the function returned puts it back, as often as it is called."""
     seen: set[int] = set()
     undos = [_keep_random()]
-    for module in _modules(case):
+    for module in modules_of(case):
         undos += [_keep_module(part, seen) for part in module.modules() if id(part) not in seen]
     undos.append(_keep_value(case.batch, seen))
     undos.append(_keep_loader(case.loader, seen))
@@ -58,7 +58,7 @@ def random_state() -> Iterator[Undo]:
         rewind()
 
 
-def _modules(case: Case) -> list[Module]:
+def modules_of(case: Case) -> list[Module]:
     """The model, and what the case's functions reach by themselves: a discriminator, a teacher."""
     found = {id(case.model): case.model}
     functions = [case.loss, case.forward, *(case.terms or {}).values()]
@@ -141,8 +141,9 @@ def _keep_tensor(tensor: Tensor) -> Undo:
         storage.data.copy_(bits)
         if tensor.is_leaf:
             tensor.requires_grad_(requires)
-            tensor.grad = grad
+            # The gradient first gets its own type back: it may not differ from the tensor's.
             keep_grad()
+            tensor.grad = grad
 
     return restore
 

@@ -43,7 +43,11 @@ def _measured(diagnosis: Diagnosis) -> dict[str, Any]:
     """What an experiment adds to the document."""
     if not diagnosis.tables and not diagnosis.conclusion:
         return {}
-    return {"conclusion": diagnosis.conclusion, "tables": [asdict(table) for table in diagnosis.tables]}
+    return {
+        "conclusion": diagnosis.conclusion,
+        "tables": [asdict(table) for table in diagnosis.tables],
+        "measured": dict(diagnosis.measured),
+    }
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -26,18 +26,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import Census, CutKind, CutRole, Parameter, Source
+from gradclinic.facts import Census, CutKind, CutRole, Location, Parameter, Source
+from gradclinic.facts.flow import GradientFlow
+from gradclinic.facts.reach import GradientReach
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._naming import counted, listed, modules_of
 from gradclinic.rules._owners import ENOUGH_STEPS, has_twin
 from gradclinic.rules._rule import Rule
+from gradclinic.rules.graph._places import by_place
 
 rule = Rule(
     "GC205",
     "parameter-unreached",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.RUNTIME, Source.PROBE),
     topic="parameters and the loss",
     explains=("GC612",),
 )
@@ -159,6 +162,37 @@ def never_given_a_gradient(census: Census) -> Iterator[Finding]:
             severity=None if ran else Severity.WARNING,
             subject=first.name,
         )
+
+
+@rule.check
+def not_connected(reach: GradientReach) -> Iterator[Finding]:
+    yield from _unreached(
+        {p.name: p.where for p in reach.parameters if p.unreached}, [p.name for p in reach.parameters]
+    )
+
+
+@rule.check
+def reached_by_no_term(flow: GradientFlow) -> Iterator[Finding]:
+    yield from _unreached({name: flow.places.get(name) for name in flow.unreached}, list(flow.parameters))
+
+
+def _unreached(lost: dict[str, Location | None], every: list[str]) -> Iterator[Finding]:
+    """One finding for each forward that holds parameters which an experiment saw unconnected."""
+    kept = {name: where for name, where in lost.items() if not _bias_of_learner(name, lost, every)}
+    for where, names in by_place(kept):
+        yield rule.finding(
+            f"the loss does not reach {listed(names)}",
+            where,
+            evidence={"connected": f"{len(every) - len(lost)} of {len(every)} trainable parameters"},
+            fix="use its output in the loss, or set requires_grad_(False) if it is not meant to train",
+            confidence=0.95,
+            subject=names[0],
+        )
+
+
+def _bias_of_learner(name: str, lost: dict[str, Location | None], every: list[str]) -> bool:
+    module, _, leaf = name.rpartition(".")
+    return leaf == "bias" and f"{module}.weight" in every and f"{module}.weight" not in lost
 
 
 def _lost(p: Parameter, census: Census) -> bool:

@@ -24,17 +24,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Census, Parameter, Source
+from gradclinic.facts.reach import GradientReach
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._naming import listed, modules_of
 from gradclinic.rules._owners import has_twin
 from gradclinic.rules._rule import Rule
+from gradclinic.rules.graph._places import by_place
 
 rule = Rule(
     "GC206",
     "parameter-zero-gradient",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.RUNTIME, Source.PROBE),
     topic="parameters and the loss",
     explains=("GC612",),
 )
@@ -116,6 +118,19 @@ def nothing_but_zeros(census: Census) -> Iterator[Finding]:
         confidence=0.9,
         subject=dead[0].name,
     )
+
+
+@rule.check
+def zero_step_after_step(reach: GradientReach) -> Iterator[Finding]:
+    for where, names in by_place({p.name: p.where for p in reach.parameters if p.always_zero}):
+        yield rule.finding(
+            f"the gradient of {listed(names)} is exactly zero in each of {reach.steps} steps",
+            where,
+            evidence={"alive": f"{reach.reached} of {len(reach.parameters)} trainable parameters"},
+            fix="find the operation behind it whose derivative is zero for the values that arrive",
+            confidence=0.85,
+            subject=names[0],
+        )
 
 
 def _dead(p: Parameter, census: Census) -> bool:

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Cut, CutKind, CutRole, Source
+from gradclinic.facts.reach import GradientReach
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.graph._cuts import cut_seen
@@ -35,7 +36,7 @@ rule = Rule(
     "create-graph-missing",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.RUNTIME, Source.PROBE),
     topic="the path of the gradient",
     explains=("GC612",),
     subsumes=("GC104", "GC105"),
@@ -110,3 +111,16 @@ def gradient_is_a_constant(cut: Cut) -> Iterator[Finding]:
         fix="pass create_graph=True to this autograd.grad",
         confidence=0.95,
     )
+
+
+@rule.check
+def constant_in_the_objective(reach: GradientReach) -> Iterator[Finding]:
+    for inner in reach.inner:
+        if inner.in_objective and not inner.differentiable:
+            yield rule.finding(
+                "a gradient that is part of the objective was taken without create_graph: it trains nothing",
+                inner.where,
+                evidence={"seen": "the loss changes with it, and no gradient flows back through it"},
+                fix="pass create_graph=True to this autograd.grad",
+                confidence=0.95,
+            )

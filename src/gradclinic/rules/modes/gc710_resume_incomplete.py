@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Saves, Source
+from gradclinic.facts.repeat import Resume
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 
@@ -34,7 +35,7 @@ rule = Rule(
     "resume-incomplete",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.RUNTIME, Source.PROBE),
     topic="loading and saving",
 )
 
@@ -92,3 +93,20 @@ def part_left_out(saves: Saves) -> Iterator[Finding]:
             fix="save and load " + " and ".join(f"{part}.state_dict()" for part in lacking),
             confidence=0.85,
         )
+
+
+@rule.check
+def goes_on_differently(seen: Resume) -> Iterator[Finding]:
+    if seen.exact:
+        return
+    lost = ", ".join(seen.not_restored[:6]) or "something outside the model, the optimizer and the parts"
+    yield rule.finding(
+        f"training goes on differently after loading its checkpoint: {lost} did not come back",
+        seen.where,
+        evidence={
+            "first difference": f"step {seen.differs_at} after the checkpoint",
+            "largest difference of a weight": f"{seen.distance:.2g} after {seen.steps} steps",
+        },
+        fix="save and load it with the rest",
+        confidence=0.95,
+    )

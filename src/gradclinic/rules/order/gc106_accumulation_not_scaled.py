@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import ACCUMULATION, EventKind, Source, Tape, Update, updates
+from gradclinic.facts.samples import Accumulation
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -39,7 +40,7 @@ rule = Rule(
     "accumulation-not-scaled",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.STATIC, Source.RUNTIME),
+    sources=(Source.STATIC, Source.RUNTIME, Source.PROBE),
     topic="accumulation",
     needs=(ACCUMULATION,),
     explains=("GC601", "GC603", "GC307", "GC604"),
@@ -146,6 +147,22 @@ def summed_not_averaged(tape: Tape) -> Iterator[Finding]:
             severity=Severity.WARNING if invariant else None,
             subject=optimizer,
         )
+
+
+@rule.check
+def measured_as_a_sum(seen: Accumulation) -> Iterator[Finding]:
+    if seen.coupled or abs(seen.scale - seen.parts) > 0.02 * seen.parts:
+        return
+    yield rule.finding(
+        f"accumulating {seen.parts} micro-batches gives {seen.scale:.3g} times the whole batch's gradient",
+        seen.where,
+        evidence={
+            "weights used": ", ".join(f"{weight:.3g}" for weight in seen.used),
+            "weights of the whole batch": ", ".join(f"{weight:.3g}" for weight in seen.weights),
+        },
+        fix=f"divide the loss by the window's length ({seen.parts}) before backward()",
+        confidence=0.97,
+    )
 
 
 def _unscaled(update: Update) -> bool:

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import ACCUMULATION, Event, EventKind, Source, Tape, Update, updates
+from gradclinic.facts.samples import Accumulation
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 
@@ -36,7 +37,7 @@ rule = Rule(
     "accumulation-mean-of-means",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.RUNTIME, Source.PROBE),
     topic="accumulation",
     needs=(ACCUMULATION, EventKind.LOSS),
 )
@@ -126,6 +127,24 @@ def means_of_unequal_counts(tape: Tape) -> Iterator[Finding]:
             confidence=0.9,
             subject=optimizer,
         )
+
+
+@rule.check
+def measured_bias(seen: Accumulation) -> Iterator[Finding]:
+    parts_weigh_alike = max(seen.used) - min(seen.used) <= 0.02 * max(seen.used)
+    if seen.matches or seen.coupled or not parts_weigh_alike or seen.scale:
+        return
+    yield rule.finding(
+        f"{seen.parts} micro-batches of equal weight give a gradient {seen.bias:.1%} off the whole batch's",
+        seen.where,
+        evidence={
+            "weights used": ", ".join(f"{weight:.3g}" for weight in seen.used),
+            "weights of the whole batch": ", ".join(f"{weight:.3g}" for weight in seen.weights),
+            "cosine to the right gradient": f"{seen.cosine:.4f}",
+        },
+        fix="sum the losses and divide by the valid elements of the whole window",
+        confidence=0.95,
+    )
 
 
 def _mean_losses(update: Update) -> tuple[Event, ...]:

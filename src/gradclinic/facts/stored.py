@@ -1,0 +1,58 @@
+"""What a data set does when it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradclinic.facts.location import Location
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """Fetching a sample wrote into the stored data."""
+
+    attribute: str
+    """Where it is stored: `images`, `dataset.labels`."""
+    index: int
+    """The sample whose fetch did it."""
+    where: Location | None = None
+
+
+@dataclass(frozen=True)
+class StoredData:
+    """Samples fetched twice under the same random state, the stored data compared before and after."""
+
+    fetched: int
+    mutations: tuple[Mutation, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorkerRandomness:
+    """The same sample fetched first thing by two workers."""
+
+    workers: int
+    random: bool
+    """The sample is random: one worker draws it differently each time."""
+    shared: bool
+    """Two workers drew the very same."""
+    where: Location | None = None
+
+
+@dataclass(frozen=True)
+class LabelAlignment:
+    """Training on the pairs as they come, against training on labels dealt out anew."""
+
+    start: float
+    """The held-out loss before training."""
+    real: float
+    """The held-out loss after training on the pairs as they come."""
+    shuffled: tuple[float, ...]
+    """The same for each control."""
+    memorised: float
+    """The part of its loss on the real pairs that training could remove: it can learn at all."""
+    where: Location | None = None
+
+    @property
+    def informative(self) -> bool:
+        """The real pairs teach something that shuffled ones do not."""
+        return self.real < min(self.shuffled)
