@@ -23,7 +23,7 @@ def training(*saved: str) -> Callable[[], Training]:
         data = torch.randn(6, 16, 4)
         model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
         optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda tick: 0.5**tick)
         place = [0]
 
         def step() -> None:
