@@ -4,6 +4,7 @@ from gradclinic.facts.census import Census, Group, Holder, Parameter, RunningNor
 from gradclinic.facts.checkpoints import Load, Saves
 from gradclinic.facts.crash import Crash, CrashKind
 from gradclinic.facts.cut import Cut, CutKind, CutRole
+from gradclinic.facts.graphs import AnomalyMode, BareCheckpoint, KeptGraphs, RetainedGraph
 from gradclinic.facts.location import Location
 from gradclinic.facts.loss import DomainEdge, LossCall, Op, SoftmaxUse
 from gradclinic.facts.modes import Evaluation, ModeOfTraining
@@ -16,6 +17,8 @@ __all__ = [
     "ACCUMULATION",
     "Actor",
     "ActorKind",
+    "AnomalyMode",
+    "BareCheckpoint",
     "Census",
     "Crash",
     "CrashKind",
@@ -28,6 +31,7 @@ __all__ = [
     "EventKind",
     "Group",
     "Holder",
+    "KeptGraphs",
     "Load",
     "Location",
     "LossCall",
@@ -35,6 +39,7 @@ __all__ = [
     "Observation",
     "Op",
     "Parameter",
+    "RetainedGraph",
     "RunningNorm",
     "Saves",
     "SoftmaxUse",

@@ -21,6 +21,8 @@ class CutKind(StrEnum):
     """Through NumPy and back."""
     GRAD = "autograd.grad"
     """A gradient taken without `create_graph`."""
+    CHECKPOINT = "checkpoint"
+    """Reentrant checkpointing that was given nothing to differentiate."""
 
 
 class CutRole(StrEnum):

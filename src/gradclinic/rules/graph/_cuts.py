@@ -12,6 +12,7 @@ HOW = {
     CutKind.TENSOR: "rewrapped by torch.tensor()",
     CutKind.NUMPY: "passed through NumPy",
     CutKind.GRAD: "taken by autograd.grad without create_graph",
+    CutKind.CHECKPOINT: "checkpointed without a gradient",
 }
 
 

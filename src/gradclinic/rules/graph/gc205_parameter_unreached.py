@@ -131,7 +131,7 @@ for step in range(20):
     optimizer.step()
 """
 
-TOLD_BY_OTHERS = frozenset({CutKind.TENSOR, CutKind.NUMPY, CutKind.GRAD})
+TOLD_BY_OTHERS = frozenset({CutKind.TENSOR, CutKind.NUMPY, CutKind.GRAD, CutKind.CHECKPOINT})
 
 
 @rule.check

@@ -8,6 +8,7 @@ from gradclinic.runtime.observers import (
     crashes,
     data,
     evaluation,
+    graphs,
     losses,
     modules,
     optimizers,
@@ -34,6 +35,7 @@ ALL = (
     crashes,
     evaluation,
     checkpoints,
+    graphs,
 )
 
 __all__ = ["ALL"]

@@ -1,0 +1,44 @@
+"""How graphs were used, kept and cut across a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradclinic.facts.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedGraph:
+    """A call site of backward with `retain_graph=True`."""
+
+    where: Location
+    calls: int
+    used: bool
+    """A later backward went through one of these graphs."""
+    nodes: int
+    """Operations of the largest graph it kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptGraphs:
+    """Losses of earlier updates that still exist, graph and all."""
+
+    where: Location
+    alive: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnomalyMode:
+    where: Location
+    backwards: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class BareCheckpoint:
+    """Reentrant checkpointing of something trainable, given no input that requires a gradient."""
+
+    where: Location
+    module: str
+    calls: int
