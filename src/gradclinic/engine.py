@@ -15,7 +15,7 @@ def judge(observations: Iterable[Observation], codes: Collection[str] | None = N
     """Every finding of the rules in `codes` (all by default), ranked."""
     rules = [rule for rule in all_rules() if codes is None or rule.code in codes]
     found = [
-        replace(finding, sources=(observation.source,))
+        replace(finding, sources=(observation.source,), ranks=_ranks(observation, finding))
         for observation in observations
         for case in observation.cases
         for rule in rules
@@ -23,6 +23,10 @@ def judge(observations: Iterable[Observation], codes: Collection[str] | None = N
         for finding in _on_every_path(rule, case)
     ]
     return rank(found, relations())
+
+
+def _ranks(observation: Observation, finding: Finding) -> tuple[int, ...]:
+    return finding.ranks if observation.rank is None else (observation.rank,)
 
 
 def relations() -> Relations:

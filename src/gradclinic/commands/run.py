@@ -1,13 +1,17 @@
 """Run a training script as it is and say what is wrong with its training.
 
 The script runs in this process, unmodified, with its arguments, and prints what it always prints;
-the diagnosis goes to stderr or to --output when it ends, however it ends.
+the diagnosis goes to stderr or to --output when it ends, however it ends. After -- comes any
+command that trains, a launcher say: all its Python processes are watched and diagnosed together.
 
     gradclinic run train.py --lr 0.1
     gradclinic run --steps 100 -m package.train
+    gradclinic run -- torchrun --nproc-per-node 2 train.py
+    torchrun --nproc-per-node 2 -m gradclinic run train.py
 
 Exit codes: that of the script if it fails by itself, else 1 for findings at or above --fail-on,
-2 for wrong usage, 0 otherwise.
+2 for wrong usage, 0 otherwise. A rank that torchrun started itself fails for findings only if
+--fail-on is given: torchrun would take the exit code for a crash.
 """
 
 from __future__ import annotations
@@ -16,18 +20,26 @@ import argparse
 import os
 import sys
 import time
-from collections import defaultdict
+from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
+from gradclinic.commands._diagnosing import diagnose
 from gradclinic.commands._shared import add_shared_arguments, config_for, emit, exit_code
 from gradclinic.config import Config
-from gradclinic.engine import judge
 from gradclinic.errors import UsageError
-from gradclinic.facts import Observation
-from gradclinic.findings import Diagnosis, Finding, Summary
-from gradclinic.ignores import without_ignored
-from gradclinic.judged import judged
-from gradclinic.source_text import UnreadableSource, read_source
+from gradclinic.findings import Summary
+from gradclinic.processes.environment import launched_rank, leave_alone, watched
+from gradclinic.processes.gather import gather
+from gradclinic.processes.launch import launch
+from gradclinic.processes.meeting import Meeting
+from gradclinic.processes.record import Record, record_folder, records, unwatched
+
+if TYPE_CHECKING:
+    from gradclinic.runtime import Recording
+    from gradclinic.runtime.script import Program
+
+COMMAND = "--"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,65 +55,115 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run a module, as python -m does",
     )
     parser.add_argument(
-        "script", nargs=argparse.REMAINDER, metavar="SCRIPT", help="the script, followed by its own arguments"
+        "script",
+        nargs=argparse.REMAINDER,
+        metavar="SCRIPT",
+        help="the script, followed by its own arguments; or -- and a command",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    is_module = args.module is not None
-    words = args.module if is_module else args.script
-    if not words:
-        raise UsageError("nothing to run: give a script, or -m and a module")
+    # argparse cuts a module's arguments at --.
+    words = args.script if args.module is None else [*args.module, *args.script]
+    if not words or words == [COMMAND]:
+        raise UsageError("nothing to run: give a script, -m and a module, or -- and a command")
+    if args.module is None and words[0] == COMMAND:
+        return _run_command(words[1:], args)
     if find_spec("torch") is None:
         raise UsageError("run needs PyTorch; install torch where gradclinic is installed")
-    from gradclinic.runtime import Recording
-    from gradclinic.runtime.script import Program, execute
+    if args.module is None and not os.path.isfile(words[0]):
+        what = "is a directory" if os.path.isdir(words[0]) else "does not exist"
+        raise UsageError(f"{words[0]} {what}; name the script as you would to python")
+    leave_alone()
+    return _run_script(words, args) if launched_rank() is None else _run_as_rank(words, args)
 
-    target, *arguments = words
-    if not is_module and not os.path.isfile(target):
-        what = "is a directory" if os.path.isdir(target) else "does not exist"
-        raise UsageError(f"{target} {what}; name the script as you would to python")
-    config = config_for(args, [os.getcwd() if is_module else target])
-    program = Program(target, is_module)
-    recording = Recording(own=[program.own], step_limit=args.steps)
+
+def _run_command(command: Sequence[str], args: argparse.Namespace) -> int:
+    config = config_for(args, [os.getcwd()])
     started = time.monotonic()
-    code = execute(program, arguments, recording)
-    summary = Summary(steps=recording.steps, elapsed_s=round(time.monotonic() - started, 3))
-    diagnosis = _diagnosis(target, recording.observation(), config, summary, recording.problems)
+    with record_folder() as folder:
+        code = launch(command, watched(os.environ, folder, args.steps))
+        told, problems = tuple(records(folder)), unwatched(folder)
+    if not told and not problems and code == 0:
+        problems = (f"no process of `{' '.join(command)}` was seen to train",)
+    return _report(" ".join(command), told, config, args, code, started, problems)
+
+
+def _run_script(words: Sequence[str], args: argparse.Namespace) -> int:
+    from gradclinic.runtime.script import execute
+
+    program, recording, config = _prepared(words, args)
+    started, process = time.monotonic(), os.getpid()
+    with record_folder() as folder:
+        os.environ.update(watched(os.environ, folder, args.steps))
+        code = execute(program, words[1:], recording)
+        if os.getpid() != process:
+            # A child that the script forked has come to its end; its parent goes on and reports.
+            return code
+        own = Record(recording.observation(), recording.steps, recording.problems, final=True)
+        told, problems = (own, *records(folder)), unwatched(folder)
+    return _report(words[0], told, config, args, code, started, problems)
+
+
+def _run_as_rank(words: Sequence[str], args: argparse.Namespace) -> int:
+    """One of several ranks that a launcher started: the first diagnoses all, or one that fails."""
+    from gradclinic.runtime.scribe import Scribe
+    from gradclinic.runtime.script import execute
+
+    program, recording, config = _prepared(words, args)
+    started, process = time.monotonic(), os.getpid()
+    meeting = Meeting()
+    os.environ.update(watched(os.environ, meeting.folder, args.steps))
+    scribe = Scribe(recording, meeting.folder)
+    code = execute(program, words[1:], recording)
+    scribe.finish()
+    if os.getpid() != process:
+        return code
+    meeting.leave()
+    if code == 0 and meeting.first_here:
+        meeting.wait_for_others()
+    if (code == 0 and not meeting.first_here) or not meeting.claim():
+        return code
+    told, problems = tuple(records(meeting.folder)), unwatched(meeting.folder)
+    meeting.close()
+    if code == 0 and meeting.rank != 0:
+        return code
+    if meeting.here < meeting.size:
+        problems = (*problems, f"{meeting.size - meeting.here} ranks on other machines were not seen")
+    ended = _report(words[0], told, config, args, code, started, problems)
+    return ended if args.fail_on else code
+
+
+def _prepared(words: Sequence[str], args: argparse.Namespace) -> tuple[Program, Recording, Config]:
+    from gradclinic.runtime import Recording
+    from gradclinic.runtime.attached import follow_forks
+    from gradclinic.runtime.script import Program
+
+    config = config_for(args, [words[0] if args.module is None else os.getcwd()])
+    program = Program(words[0], args.module is not None)
+    recording = Recording(own=[program.own], step_limit=args.steps)
+    follow_forks(recording)
+    return program, recording, config
+
+
+def _report(
+    target: str,
+    told: Sequence[Record],
+    config: Config,
+    args: argparse.Namespace,
+    code: int,
+    started: float,
+    problems: tuple[str, ...],
+) -> int:
+    """Print the diagnosis of all processes; returns how the command ends."""
+    gathered = gather(told, succeeded=code == 0)
+    summary = Summary(
+        steps=gathered.steps, ranks=gathered.ranks, elapsed_s=round(time.monotonic() - started, 3)
+    )
+    diagnosis = diagnose(target, gathered.observations, config, summary, (*gathered.problems, *problems))
     sys.stdout.flush()
     emit(diagnosis, args, sys.stderr)
     return code or exit_code(diagnosis, config)
-
-
-def _diagnosis(
-    target: str, observation: Observation, config: Config, summary: Summary, problems: tuple[str, ...]
-) -> Diagnosis:
-    findings = _wanted(judge([observation], config.codes()), config)
-    looked_at = judged([observation], findings)
-    return Diagnosis(
-        command="run",
-        target=target,
-        findings=findings,
-        judged=looked_at.topics,
-        checklist=looked_at.checklist,
-        summary=summary,
-        problems=problems,
-    )
-
-
-def _wanted(findings: tuple[Finding, ...], config: Config) -> tuple[Finding, ...]:
-    """Without what the configuration or a comment silences in the file a finding lies in."""
-    by_file: defaultdict[str, list[Finding]] = defaultdict(list)
-    for finding in findings:
-        by_file[finding.location.path if finding.location else ""].append(finding)
-    kept: list[Finding] = []
-    for path, here in by_file.items():
-        apply = [finding for finding in here if finding.code in config.codes(path)]
-        try:
-            kept.extend(without_ignored(apply, read_source(path).text))
-        except (OSError, UnreadableSource, SyntaxError):
-            kept.extend(apply)
-    return tuple(finding for finding in findings if finding in kept)
 
 
 def _positive(word: str) -> int:

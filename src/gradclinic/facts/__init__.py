@@ -9,12 +9,14 @@ from gradclinic.facts.location import Location
 from gradclinic.facts.loss import DomainEdge, LossCall, Op, SoftmaxUse
 from gradclinic.facts.modes import Evaluation, ModeOfTraining
 from gradclinic.facts.observation import Observation
+from gradclinic.facts.ranks import DISTRIBUTED, Look, Replica, Replicas, ShardedShuffle
 from gradclinic.facts.source import Source
 from gradclinic.facts.tape import Actor, ActorKind, Event, EventKind, Tape
 from gradclinic.facts.updates import ACCUMULATION, Update, cadence, features, surely, tail, updates
 
 __all__ = [
     "ACCUMULATION",
+    "DISTRIBUTED",
     "Actor",
     "ActorKind",
     "AnomalyMode",
@@ -34,14 +36,18 @@ __all__ = [
     "KeptGraphs",
     "Load",
     "Location",
+    "Look",
     "LossCall",
     "ModeOfTraining",
     "Observation",
     "Op",
     "Parameter",
+    "Replica",
+    "Replicas",
     "RetainedGraph",
     "RunningNorm",
     "Saves",
+    "ShardedShuffle",
     "SoftmaxUse",
     "Source",
     "Tape",

@@ -16,3 +16,5 @@ class Observation:
     alternatives: the paths a program may take. A run has one path, source often has many."""
     gaps: Mapping[str, str] = field(default_factory=dict)
     """What could not be observed and why: `{"graph shape": "the model is compiled"}`."""
+    rank: int | None = None
+    """Of the process, in a distributed run."""

@@ -28,13 +28,15 @@ class EventKind(StrEnum):
     """The pass ended because the data did, not by a `break`."""
     ZERO_GRAD = "zero_grad"
     FORWARD = "forward"
-    """Model `actor` was called; `fresh` is True when its input is other data than the time before."""
+    """Model `actor` was called; `fresh` is True when its input is other data than the time before.
+    `bypasses`: the id of the model that wraps it for distributed training and was gone around."""
     LOSS = "loss"
     """A loss was computed; `reduction`, `valid` (elements averaged over) and `value` where known."""
     BACKWARD = "backward"
     """`scaled`: divided for accumulation (True, False, or None when unsure). `scaler`: the id of the
     scaler whose scale the gradients carry, absent when they carry none. `in_step`: True when a
-    step runs it, as its closure."""
+    step runs it, as its closure. `reduces`: the id of the model whose gradients ranks exchange
+    in it, absent when they do not."""
     GRAD_WRITE = "grad write"
     """Gradients were set or changed by hand (`p.grad = …`, `p.grad.div_(…)`)."""
     UNSCALE = "unscale"
@@ -76,6 +78,8 @@ class Actor:
     of: tuple[str, ...] = ()
     """Ids it acts on: a schedule's optimizer, an optimizer's models."""
     attrs: Mapping[str, Any] = field(default_factory=dict)
+    """Of a model that ranks train together: `ranks`, their number; `gradient_bytes`, what they
+    exchange; `sharded`, True when each holds only a share of it."""
 
 
 @dataclass(frozen=True, slots=True)

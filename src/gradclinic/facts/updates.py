@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gradclinic.facts.location import Location
+from gradclinic.facts.ranks import DISTRIBUTED
 from gradclinic.facts.tape import Event, EventKind, Tape
 
 ACCUMULATION = "accumulation"
@@ -70,10 +71,12 @@ def updates(tape: Tape, optimizer: str) -> tuple[Update, ...]:
 
 
 def features(tape: Tape) -> frozenset[str]:
-    """What this tape can be asked about: its kinds of events and actors, and whether it accumulates."""
+    """What this tape can be asked about: its events and actors, whether it accumulates, is distributed."""
     actors = {actor.kind for actor in tape.actors.values()}
     accumulates = any(u.micro_batches() for optimizer in tape.optimizers for u in updates(tape, optimizer))
-    return frozenset[str](tape.kinds) | actors | ({ACCUMULATION} if accumulates else frozenset())
+    distributed = any(actor.attrs.get("ranks") for actor in tape.actors.values())
+    named = {ACCUMULATION: accumulates, DISTRIBUTED: distributed}
+    return frozenset[str](tape.kinds) | actors | {name for name, has in named.items() if has}
 
 
 def surely(event: Event, tape: Tape, optimizer: str) -> bool:

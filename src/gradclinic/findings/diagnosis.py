@@ -57,6 +57,8 @@ def strongest(judged: Iterable[Judged], name: Callable[[Judged], str]) -> tuple[
 class Summary:
     files: int = 0
     steps: int = 0
+    ranks: int = 0
+    """Processes of a distributed run that were watched."""
     elapsed_s: float = 0.0
 
 
@@ -136,6 +138,7 @@ def merge(findings: Iterable[Finding]) -> list[Finding]:
         merged[key] = replace(
             best,
             sources=tuple(sorted({*best.sources, *other.sources}, reverse=True)),
+            ranks=tuple(sorted({*best.ranks, *other.ranks})),
             evidence=best.evidence + tuple(e for e in other.evidence if e.label not in seen),
             confidence=max(best.confidence, other.confidence),
             fix=best.fix if best.fix and (best.fix.edits or not other.fix) else other.fix,

@@ -73,3 +73,5 @@ class Finding:
     """Other places it speaks of: code that does not pass them all is no evidence against it."""
     subject: str = ""
     """What it is about when one place can be wrong for several things: an optimizer, a tensor."""
+    ranks: tuple[int, ...] = ()
+    """The processes of a distributed run it was seen in."""

@@ -29,6 +29,16 @@ def amount(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def seen_on(finding: Finding, diagnosis: Diagnosis) -> str:
+    """`all 4 ranks`, `rank 1`: where in a distributed run it was seen; empty if it was none."""
+    among = diagnosis.summary.ranks
+    if among < 2 or not finding.ranks:
+        return ""
+    if len(finding.ranks) == among:
+        return f"all {among} ranks"
+    return f"rank{'s' * (len(finding.ranks) > 1)} {', '.join(map(str, finding.ranks))} of {among}"
+
+
 def looked_at(diagnosis: Diagnosis) -> str:
     """`3 files`, `50 steps`: how much the diagnosis rests on."""
     parts = []
@@ -36,4 +46,6 @@ def looked_at(diagnosis: Diagnosis) -> str:
         parts.append(amount(diagnosis.summary.files, "file"))
     if diagnosis.summary.steps:
         parts.append(amount(diagnosis.summary.steps, "step"))
+    if diagnosis.summary.ranks > 1:
+        parts.append(f"{diagnosis.summary.ranks} ranks")
     return ", ".join(parts)

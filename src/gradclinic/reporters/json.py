@@ -32,6 +32,7 @@ def document(diagnosis: Diagnosis) -> dict[str, Any]:
             **{severity.value: diagnosis.count(severity) for severity in Severity},
             "files": diagnosis.summary.files,
             "steps": diagnosis.summary.steps,
+            **({"ranks": diagnosis.summary.ranks} if diagnosis.summary.ranks else {}),
             "elapsed_s": round(diagnosis.summary.elapsed_s, 3),
         },
         "problems": list(diagnosis.problems),
@@ -64,6 +65,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "explains": list(finding.explains),
         "fix": asdict(finding.fix) if finding.fix else None,
     }
+    if finding.ranks:
+        shown["ranks"] = list(finding.ranks)
     if finding.explained_by:
         shown["explained_by"] = finding.explained_by
     return shown

@@ -12,7 +12,7 @@ from rich.text import Text
 from gradclinic.findings import Diagnosis, Finding, Severity, State, Table
 from gradclinic.reporters._excerpt import Excerpt, excerpt
 from gradclinic.reporters._page import Page
-from gradclinic.reporters._words import amount, counts, looked_at, one_line, place
+from gradclinic.reporters._words import amount, counts, looked_at, one_line, place, seen_on
 
 # Named ANSI colours follow the terminal's own theme, so they read on dark and on light.
 STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold cyan"}
@@ -40,17 +40,17 @@ def _report(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
     for finding in diagnosis.findings:
         if finding.explained_by:
             continue
-        yield from _finding(finding, width, "")
+        yield from _finding(finding, diagnosis, width, "")
         for symptom in diagnosis.symptoms_of(finding):
             if finding.code not in shown:
-                yield from _finding(symptom, width, INDENT * 2)
+                yield from _finding(symptom, diagnosis, width, INDENT * 2)
         shown.add(finding.code)
         yield Text()
     yield from _judged(diagnosis, width)
     yield _closing(diagnosis)
 
 
-def _finding(finding: Finding, width: int | None, indent: str) -> Iterator[Text]:
+def _finding(finding: Finding, diagnosis: Diagnosis, width: int | None, indent: str) -> Iterator[Text]:
     headline = Text(indent)
     if indent:
         headline.append("so you see: ", "dim")
@@ -65,6 +65,9 @@ def _finding(finding: Finding, width: int | None, indent: str) -> Iterator[Text]
     if finding.location and not indent:
         yield from _source(excerpt(finding.location), width, inner)
     rows = [(evidence.label, evidence.value) for evidence in finding.evidence]
+    ranks = seen_on(finding, diagnosis)
+    if ranks:
+        rows.append(("seen on", ranks))
     if finding.fix:
         rows.append(("fix", finding.fix.text))
     yield from _rows(rows, width, inner)

@@ -52,6 +52,11 @@ class Actors:
         if new:
             self.known[actor] = replace(known, of=known.of + new)
 
+    def describe(self, actor: str, attrs: Mapping[str, Any]) -> None:
+        """More became known of `actor`."""
+        known = self.known[actor]
+        self.known[actor] = replace(known, attrs={**known.attrs, **attrs})
+
     def optimizers(self) -> Iterator[tuple[str, torch.optim.Optimizer]]:
         """Those that still exist."""
         for actor, reference in list(self._objects.items()):

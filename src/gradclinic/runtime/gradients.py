@@ -16,6 +16,7 @@ import torch
 
 from gradclinic.facts import EventKind
 from gradclinic.runtime.actors import Actors, parameters_of
+from gradclinic.runtime.statistics import meter
 
 Versions = tuple[tuple[int, int] | None, ...]
 _SAMPLED = 4
@@ -96,7 +97,7 @@ def _gradients_written(mark: _Mark, parameters: list[torch.Tensor]) -> EventKind
     same = now == mark.gradients
     mark.gradients = now
     zero = _all_zero(parameters)
-    if zero == mark.cleared and (same or zero):
+    if zero is None or (zero == mark.cleared and (same or zero)):
         return None
     mark.cleared = zero
     return EventKind.ZERO_GRAD if zero else EventKind.GRAD_WRITE
@@ -110,16 +111,16 @@ def _versions(parameters: list[torch.Tensor]) -> Versions:
 
 
 @torch.no_grad()
-def _all_zero(parameters: list[torch.Tensor]) -> bool:
-    for parameter in parameters:
-        gradient = parameter.grad
-        if gradient is not None and bool((gradient._values() if gradient.is_sparse else gradient).any()):
-            return False
-    return True
+def _all_zero(parameters: list[torch.Tensor]) -> bool | None:
+    """None where all the gradients there are lie on other ranks."""
+    gradients = [meter.local(parameter.grad) for parameter in parameters if parameter.grad is not None]
+    if any(bool(gradient.any()) for gradient in gradients):
+        return False
+    return True if not gradients or any(gradient.numel() for gradient in gradients) else None
 
 
 @torch.no_grad()
 def _sample(parameters: list[torch.Tensor]) -> tuple[float, ...]:
     """Sums over a few small parameters: enough to see that somebody moves the weights."""
     small = (p for p in parameters if p.requires_grad and p.numel() <= _SAMPLE_SIZE)
-    return tuple(float(p.sum()) for p in islice(small, _SAMPLED))
+    return tuple(float(meter.local(p).sum()) for p in islice(small, _SAMPLED))

@@ -22,10 +22,11 @@ _TYPED_IN = ("<stdin>", "<ipython-input", "<console>")
 class Places:
     """Tells the user's frames from those of libraries, and makes locations of them."""
 
-    def __init__(self, own: Iterable[str] = ()) -> None:
-        """`own` are files or directories that are the user's wherever they lie."""
+    def __init__(self, own: Iterable[str] = (), start: str | None = None) -> None:
+        """`own` are files or directories that are the user's wherever they lie; paths are told
+        relative to `start`."""
         self._own = tuple(os.path.realpath(path) for path in own)
-        self._start = os.getcwd()
+        self._start = start or os.getcwd()
         self._verdicts: dict[str, bool] = {}
         self._paths: dict[str, str] = {}
         self._locations: dict[tuple[str, int, str], Location] = {}

@@ -17,8 +17,8 @@ T = TypeVar("T")
 CAPACITY = 4000
 
 
-class StopTraining(BaseException):
-    """Ends a script that has taken the steps it was given; not an Exception, so that no handler takes it."""
+class StopTraining(SystemExit):
+    """Ends a script that has taken the steps it was given, in any process, as `sys.exit(0)` would."""
 
 
 class Recorder:
@@ -84,6 +84,9 @@ class Recorder:
         """The last event of this kind that is on the tape."""
         return next((event for event in reversed(self._events) if event.kind is kind), None)
 
+    def counted(self, *kinds: EventKind) -> int:
+        return sum(self._totals[kind, ""] for kind in kinds)
+
     def enter(self, scope: str) -> bool:
         """False when a call of this scope is under way already."""
         if scope in self._open or not self.watching:
@@ -123,7 +126,7 @@ class Recorder:
 
     def stop_if_enough(self) -> None:
         if self._step_limit is not None and self.steps >= self._step_limit and self.watching:
-            raise StopTraining
+            raise StopTraining(0)
 
     def tape(self, *, complete: bool) -> Tape:
         events = _up_to_last_step(self._events) if self.full else self._events

@@ -21,10 +21,16 @@ class Recording:
     """
 
     def __init__(
-        self, *, own: Iterable[str] = (), step_limit: int | None = None, capacity: int = CAPACITY
+        self,
+        *,
+        own: Iterable[str] = (),
+        start: str | None = None,
+        step_limit: int | None = None,
+        capacity: int = CAPACITY,
     ) -> None:
-        """`own` are files or directories to count as the user's wherever they lie."""
-        self._recorder = Recorder(Places(own), capacity=capacity, step_limit=step_limit)
+        """`own` are files or directories to count as the user's wherever they lie; places are told
+        relative to `start`, the current directory by default."""
+        self._recorder = Recorder(Places(own, start), capacity=capacity, step_limit=step_limit)
         self._scene = Scene(self._recorder)
         self.complete = True
         """Set to False when the program was stopped before its natural end."""
@@ -51,13 +57,23 @@ class Recording:
         return self._recorder.steps
 
     @property
+    def trained(self) -> bool:
+        """There was a backward or a step."""
+        return self._recorder.counted(EventKind.BACKWARD, EventKind.STEP) > 0
+
+    @property
+    def watching(self) -> bool:
+        """False in a forked child, and when the recording is over."""
+        return self._recorder.watching
+
+    @property
     def problems(self) -> tuple[str, ...]:
         return tuple(self._recorder.problems)
 
-    def observation(self) -> Observation:
-        tape = self._recorder.tape(complete=self.complete)
-        trained = {EventKind.BACKWARD, EventKind.STEP} & tape.kinds
-        cases: list[tuple[object, ...]] = [(tape,)] if trained else []
+    def observation(self, *, ended: bool = True) -> Observation:
+        """What was seen; before the program has `ended`, what was seen so far."""
+        tape = self._recorder.tape(complete=self.complete and ended)
+        cases: list[tuple[object, ...]] = [(tape,)] if self.trained else []
         for told in self._scene.facts:
             cases.extend((fact,) for fact in self._recorder.told(told))
         return Observation(Source.RUNTIME, tuple(cases), dict(self._scene.gaps))

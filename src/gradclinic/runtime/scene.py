@@ -12,6 +12,7 @@ from gradclinic.runtime.names import assigned_name, builder
 from gradclinic.runtime.patching import Patches, observed
 from gradclinic.runtime.recorder import Recorder
 from gradclinic.runtime.register import Register
+from gradclinic.runtime.replicas import Replicas
 from gradclinic.runtime.values import may_compute
 
 
@@ -21,6 +22,7 @@ class Scene:
         self.actors = recorder.actors
         self.gradients = Gradients(recorder.actors)
         self.register = Register(recorder.actors)
+        self.replicas = Replicas(recorder.actors)
         self.patches = Patches()
         self.scaled_losses: dict[tuple[str, int], str] = {}
         """Graph nodes of recent losses that carry a scale, with the scaler's id."""
@@ -37,6 +39,8 @@ class Scene:
         self.gaps: dict[str, str] = {}
         """Topics that could not be observed, and why."""
 
+        self.sampler: Callable[[], object] = lambda: None
+        """What chose the latest batch, held weakly."""
         self.steps_under_way: list[int] = []
         """Identities of optimizers whose step runs now, outermost first: one may wrap another."""
 

@@ -13,6 +13,8 @@ from gradclinic.runtime.observers import (
     modules,
     optimizers,
     parameters,
+    replicas,
+    samplers,
     saving,
     scaling,
     schedules,
@@ -36,6 +38,8 @@ ALL = (
     evaluation,
     checkpoints,
     graphs,
+    replicas,
+    samplers,
 )
 
 __all__ = ["ALL"]

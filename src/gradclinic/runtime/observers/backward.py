@@ -32,13 +32,14 @@ def install(scene: Scene) -> None:
         roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         scene.catch_up()
         leaves = _given(inputs) if inputs is not None else graph.reached(roots)
-        concerned = None if leaves is None else actors.holding(leaves)
+        concerned = None if leaves is None else actors.holding(scene.replicas.held(leaves))
         recorder.emit(
             EventKind.BACKWARD,
             optimizers=concerned,
             scaled=_scaled(scene, roots, grad_tensors),
             in_step=bool(scene.steps_under_way),
             **_scaler(scene, roots),
+            **_reduction(scene, leaves),
         )
         filled.append(concerned or frozenset())
 
@@ -62,6 +63,11 @@ def _scaler(scene: Scene, roots: list[torch.Tensor]) -> dict[str, Any]:
         if node is not None:
             return {"scaler": scene.scaled_losses[graph.key_of(node)]}
     return {}
+
+
+def _reduction(scene: Scene, leaves: list[torch.Tensor] | None) -> dict[str, Any]:
+    model = scene.replicas.reducing(leaves)
+    return {} if model is None else {"reduces": model}
 
 
 def _scaled(scene: Scene, roots: list[torch.Tensor], grad_tensors: Any) -> bool | None:

@@ -22,8 +22,10 @@ def install(scene: Scene) -> None:
         loop = loops.setdefault(loader, f"loader-{len(loops) + 1}")
         recorder.emit(EventKind.EPOCH_BEGIN, loop=loop, known=True)
 
-    def fetched() -> None:
+    def fetched(reader: _BaseDataLoaderIter) -> None:
         recorder.emit(EventKind.BATCH)
+        chosen_by = getattr(reader, "_index_sampler", None)
+        scene.sampler = weakref.ref(getattr(chosen_by, "sampler", chosen_by))
 
     def exhausted() -> None:
         recorder.emit(EventKind.EPOCH_END)
@@ -37,7 +39,7 @@ def install(scene: Scene) -> None:
         except StopIteration:
             recorder.safely(exhausted)
             raise
-        recorder.safely(fetched)
+        recorder.safely(fetched, self)
         return batch
 
     scene.wrap(DataLoader, "__iter__", scope="loader", after=begun)

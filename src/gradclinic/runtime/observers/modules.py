@@ -32,8 +32,16 @@ def install(scene: Scene) -> None:
         if recorder.full or isinstance(module, _Loss):
             return
         actor = scene.actors.id_of(module) or model(module, callee_name(recorder.places.frames()))
-        if actor is not None:
-            recorder.emit(EventKind.FORWARD, actor, fresh=is_fresh(actor, (*args, *kwargs.values())))
+        if actor is None:
+            return
+        fresh = is_fresh(actor, (*args, *kwargs.values()))
+        wrapper = scene.replicas.bypassed(module)
+        if wrapper is None:
+            scene.replicas.note_sharded(module, actor)
+            recorder.emit(EventKind.FORWARD, actor, fresh=fresh)
+        else:
+            concerned = scene.actors.holding(scene.replicas.parameters(wrapper))
+            recorder.emit(EventKind.FORWARD, actor, concerned, fresh=fresh, bypasses=wrapper)
 
     def is_fresh(actor: str, given: Iterable[Any]) -> bool | None:
         data = next(_tensors(given), None)

@@ -15,6 +15,7 @@ from gradclinic.runtime.names import builder
 from gradclinic.runtime.patching import unseen
 from gradclinic.runtime.register import Register
 from gradclinic.runtime.scene import Scene
+from gradclinic.runtime.statistics import meter
 
 EARLY_STEPS = 5
 _ROUND = frozenset(lead * 10**power for power in range(1, 8) for lead in (1, 2, 5))
@@ -64,7 +65,7 @@ def install(scene: Scene) -> None:
                 and parameter.numel() <= _LARGEST_COPY
                 and len(copies) < EARLY_STEPS
             ):
-                copies[id(parameter)] = (weakref.ref(parameter), parameter.detach().clone())
+                copies[id(parameter)] = (weakref.ref(parameter), meter.local(parameter).detach().clone())
 
     def after_step(optimizer: torch.optim.Optimizer) -> None:
         actor = actors.id_of(optimizer)
@@ -74,7 +75,7 @@ def install(scene: Scene) -> None:
             register.stepped.append(actor)
         for address, (reference, before) in copies.items():
             parameter = reference()
-            if parameter is not None and not torch.equal(parameter.detach(), before):
+            if parameter is not None and not torch.equal(meter.local(parameter).detach(), before):
                 register.entries[address].moved_frozen = True
         copies.clear()
 

@@ -106,12 +106,13 @@ class Statistics:
 
     def clipped(self, norm: Any, parameters: list[torch.Tensor], *args: Any, **kwargs: Any) -> None:
         limit = limit_of(args, kwargs)
-        if limit is None:
+        # The norm of sharded gradients lies in parts on all ranks, and asking them is not ours to do.
+        if limit is None or (isinstance(norm, torch.Tensor) and not readable(norm)):
             return
         where = self.scene.recorder.places.here()
         several = len(self.accounts) > 1
         holding = self.scene.actors.holding(parameters) if several else frozenset(self.accounts)
-        known = norm if isinstance(norm, torch.Tensor) and readable(norm) else None
+        known = norm if isinstance(norm, torch.Tensor) else None
         for actor in holding & self.accounts.keys():
             self.accounts[actor].clipped(known, limit, where)
 

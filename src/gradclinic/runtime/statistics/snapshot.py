@@ -79,7 +79,7 @@ class Snapshot:
 
 def _affordable(parameters: list[torch.Tensor]) -> list[int]:
     """All tensors of an ordinary model; of a large one as many, evenly spread, as may be copied."""
-    trained = [i for i, p in enumerate(parameters) if p.grad is not None and p.numel() > 0]
+    trained = [i for i, p in enumerate(parameters) if p.grad is not None and meter.local(p).numel() > 0]
     elements = sum(parameters[i].numel() for i in trained)
     stride = max(1, math.ceil(elements / _MOST_ELEMENTS))
     return trained[::stride]

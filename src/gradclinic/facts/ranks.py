@@ -1,0 +1,60 @@
+"""What the ranks of a distributed run have in common, or should have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gradclinic.facts.location import Location
+
+Print = tuple[float, ...]
+"""A few numbers by which two tensors are told apart: the norm, then some of the values."""
+DISTRIBUTED = "distributed training"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Weights and gradients of a replicated model right before one update, by parameter."""
+
+    update: int
+    """Counts from 1."""
+    weights: tuple[Print, ...]
+    gradients: tuple[Print | None, ...]
+    rates: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One rank's copy of a model whose copies must stay equal."""
+
+    model: str
+    """What the user calls it."""
+    rank: int
+    ranks: tuple[int, ...]
+    """All ranks that hold a copy."""
+    parameters: tuple[str, ...]
+    looks: tuple[Look, ...]
+    built: Location | None = None
+    """Where it was made a replica of the others."""
+    stepped: Location | None = None
+    number: int = 0
+    """Tells the replicated models of one program apart, in the order of their making."""
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """The copies of one model, those of them that left a record."""
+
+    what: ClassVar[str] = DISTRIBUTED
+    copies: tuple[Replica, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedShuffle:
+    """A sampler that gives each rank its share of a shuffled order, which its epoch number decides."""
+
+    what: ClassVar[str] = DISTRIBUTED
+    where: Location
+    """The loop that reads the data."""
+    epochs: tuple[int, ...]
+    """The sampler's epoch in each pass that trained, in order."""

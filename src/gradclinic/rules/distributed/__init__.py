@@ -1,0 +1,1 @@
+"""9xx: training on several ranks."""
