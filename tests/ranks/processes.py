@@ -38,8 +38,11 @@ def started(folder: Path, *words: str, **variables: str) -> subprocess.Popen[str
 
 
 def command(folder: Path, *words: str, **variables: str) -> Ended:
-    process = started(folder, *words, **variables)
-    out, err = process.communicate(timeout=TIME_LIMIT)
+    with started(folder, *words, **variables) as process:
+        try:
+            out, err = process.communicate(timeout=TIME_LIMIT)
+        finally:
+            process.terminate()
     return Ended(process.returncode, out, err)
 
 
@@ -120,3 +123,30 @@ def report_of_ranks(folder: Path, *words: str) -> dict[str, Any]:
     assert [(one.code, one.err) for one in ended] == [(0, "")] * len(ended)
     document: dict[str, Any] = json.loads((folder / "report.json").read_text())
     return document
+
+
+def report_of(folder: Path, *words: str) -> dict[str, Any]:
+    """The report of `gradclinic run WORDS` on a single process that starts others."""
+    child = _server.Process(target=_run_alone, args=(str(folder), words))
+    child.start()
+    child.join(TIME_LIMIT)
+    report = folder / "report.json"
+    assert report.exists(), (folder / "printed").read_text()
+    document: dict[str, Any] = json.loads(report.read_text())
+    return document
+
+
+def _run_alone(folder: str, words: tuple[str, ...]) -> None:
+    import torch
+
+    os.chdir(folder)
+    torch.set_num_threads(1)
+    # A child of a fork server would start its own from there.
+    multiprocessing.set_start_method("fork", force=True)
+    with (
+        open("printed", "w") as printed,
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+    ):
+        code = _gradclinic(["run", "--format", "json", "--output", "report.json", *words])
+    sys.exit(code)

@@ -38,15 +38,13 @@ class Scribe:
         self._hook = register_optimizer_step_post_hook(self._stepped)
 
     def finish(self) -> None:
-        """Write for the last time, if the process trained at all."""
+        """Write for the last time, if there is anything to tell; the recording is over, too."""
         # A child forked by hand ends through the handlers of its parent, whose record it is not.
         if self._finished or os.getpid() != self._process:
             return
         self._finished = True
         self._hook.remove()
-        self._recording.complete = self._recording.complete and _goes_well()
-        if self._recording.trained:
-            self._write(final=True)
+        self._write(final=True)
 
     def _stepped(self, *_: object) -> None:
         if self._finished or torch.compiler.is_compiling() or not self._recording.watching:
@@ -61,7 +59,9 @@ class Scribe:
 
     def _write(self, *, final: bool) -> None:
         try:
-            self._file.write(self._record(final=final))
+            record = self._record(final=final)
+            if record.observation.cases:
+                self._file.write(record)
         except Exception as error:
             self._file.failed(error)
 
@@ -69,12 +69,16 @@ class Scribe:
         if dist.is_available() and dist.is_initialized():
             self._rank = dist.get_rank()
         recording = self._recording
+        if final and recording.watching:
+            error = _what_ends_this()
+            recording.__exit__(type(error) if error else None, error, None)
         observation = recording.observation(ended=final)
         return Record(observation, recording.steps, recording.problems, world(), self._rank, final)
 
 
-def _goes_well() -> bool:
-    """False while an error is ending the process."""
-    error = sys.exc_info()[1]
-    ended = isinstance(error, SystemExit) and error.code in (None, 0)
-    return (error is None or ended) and not hasattr(sys, "last_value")
+def _what_ends_this() -> BaseException | None:
+    """The error that is ending the process, not the exit that follows from it."""
+    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+    if not isinstance(error, SystemExit):
+        return error
+    return None if error.code in (None, 0) else error.__context__ or error

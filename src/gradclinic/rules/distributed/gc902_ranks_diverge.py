@@ -158,7 +158,7 @@ def _finding(first: Replica, other: Replica, apart: _Parting) -> Finding:
         when = "before the first update"
         fix = "change the weights on all ranks alike, or before the model is wrapped"
     elif apart.weights:
-        when = f"after {update - 1} updates made from equal gradients"
+        when = "after the first update" if update == 2 else f"after update {update - 1}"
         fix = "let no rank step, clip or set its learning rate differently"
     else:
         when = "in the first update" if update == 1 else f"in update {update}"
