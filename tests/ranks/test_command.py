@@ -27,7 +27,7 @@ for step in range(10):
     loss.backward()
     optimizer.step()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-print("rank", dist.get_rank(), flush=True)
+os.write(1, f"rank {dist.get_rank()}\\n".encode())
 dist.destroy_process_group()
 """
 TORCHRUN = (str(BIN / "torchrun"), "--standalone", "--nproc-per-node", "2")
