@@ -2,8 +2,8 @@
 
 Sweeps the rate from 1e-6 to 10, a constant factor per step, and stops when the loss has diverged.
 Then a few short trials at constant rates around the steepest descent decide: a sweep alone
-flatters high rates, because momentum has no time to build up in it. Fewer updates in all than the
-hundred other finders make by default.
+flatters high rates, because momentum has no time to build up in it. At most 98 updates in all, unless
+the case's own rate lies where the loss diverges, which is then tried too.
 """
 
 from __future__ import annotations
