@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: demo test lint docs docs-rules clean
+.PHONY: bench-run demo test lint docs docs-rules clean
 
 demo: $(STAMP)
 	$(BIN)/gradclinic demo
@@ -22,6 +22,9 @@ docs: $(STAMP)
 
 docs-rules: $(STAMP)
 	$(BIN)/python scripts/document_rules.py
+
+bench-run: $(STAMP)
+	PYTHONPATH=. $(BIN)/python -m benchmarks.run
 
 clean:
 	rm -rf $(VENV) build dist

@@ -15,6 +15,7 @@ _LAZY = {
     "probe_flow": "gradclinic.probes.flow",
     "share_compiled": "gradclinic.compile.share",
     "verified_compile": "gradclinic.compile.verified",
+    "watch": "gradclinic.watching",
 }
 """Public names and where they live: imported on first use, so that `import gradclinic` stays cheap."""
 

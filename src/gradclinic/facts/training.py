@@ -35,7 +35,7 @@ class TensorInfo:
     @property
     def is_matrix(self) -> bool:
         """Has a fan-in: what carries the signal, unlike biases and gains."""
-        return len(self.shape) >= 2 and min(self.shape[:2]) > 1 and self.role != "Embedding"
+        return len(self.shape) >= 2 and self.role != "Embedding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,8 @@ class Origin:
     because: str = ""
     certain: bool = True
     """False when the operation is the only one in the graph that could have done it."""
+    overflow: bool = False
+    """It was given values too large for it, rather than values outside its domain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +107,30 @@ class Breakdown:
     tensors: tuple[str, ...] = ()
     origin: Origin | None = None
     loss: float | None = None
-    overflow: bool = False
-    """Infinite, not NaN: grew too large for its type."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationSample:
+    index: int
+    dead: float
+    """The share of units that are zero for every sample of the batch."""
+    pinned: float
+    """The share of values in the flat tails."""
+    size: float
+    """Root mean square."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """One activation of the model, in the order they run forward."""
+
+    kind: str
+    ordinal: int
+    where: Location | None
+    hidden: bool
+    """Weights follow it: it is not what the loss is taken of."""
+    units: int
+    samples: tuple[ActivationSample, ...]
 
 
 @dataclass(frozen=True)
@@ -132,6 +156,11 @@ class Training:
     """Divides by the gradient's own size, as Adam does: the scale of the gradient then matters little."""
     climbs: bool = False
     """Built to go up the gradient (`maximize=True`)."""
+    sense: int = 0
+    """1 for an objective that cannot be negative, -1 for the negative of one, 0 if unknown."""
+    suspect: Origin | None = None
+    """An operation whose slope was seen to be infinite."""
+    activations: tuple[Activation, ...] = ()
 
     @cached_property
     def losses(self) -> tuple[tuple[int, float], ...]:

@@ -152,28 +152,34 @@ def _without_subsumed(findings: list[Finding], subsumes: Mapping[str, tuple[str,
 
 
 def _link(findings: list[Finding], explains: Mapping[str, tuple[str, ...]]) -> list[Finding]:
-    causes = sorted((f for f in findings if f.kind is Kind.CAUSE), key=_order)
-    explained: dict[str, str] = {}
-    for cause in causes:
+    """What a likelier cause accounts for stands under it, as a symptom, be it a cause by itself or not."""
+    above: dict[str, str] = {}
+    for cause in sorted((f for f in findings if f.kind is Kind.CAUSE), key=_order):
         for code in explains.get(cause.code, ()):
-            explained.setdefault(code, cause.code)
-    present = {f.code for f in findings if f.kind is Kind.SYMPTOM}
+            if code not in (cause.code, _top(cause.code, above)):
+                above.setdefault(code, cause.code)
     linked: list[Finding] = []
     for finding in findings:
-        if finding.kind is Kind.SYMPTOM:
-            linked.append(replace(finding, explained_by=explained.get(finding.code)))
+        top = _top(finding.code, above)
+        if top != finding.code:
+            linked.append(replace(finding, kind=Kind.SYMPTOM, explained_by=top, explains=()))
         else:
-            claimed = tuple(
-                c for c in explains.get(finding.code, ()) if c in present and explained[c] == finding.code
-            )
-            linked.append(replace(finding, explains=claimed))
+            present = dict.fromkeys(f.code for f in findings if f.code != finding.code)
+            under = tuple(code for code in present if _top(code, above) == finding.code)
+            linked.append(replace(finding, explains=under))
     return linked
+
+
+def _top(code: str, above: Mapping[str, str]) -> str:
+    while code in above:
+        code = above[code]
+    return code
 
 
 def _order(finding: Finding) -> tuple[object, ...]:
     where = finding.location
     return (
-        finding.kind is Kind.SYMPTOM and finding.explained_by is not None,
+        finding.explained_by is not None,
         finding.severity.rank,
         finding.kind is Kind.SYMPTOM,
         -len(finding.explains),

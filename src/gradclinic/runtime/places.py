@@ -48,12 +48,14 @@ class Places:
 
     def at(self, frame: FrameType, line: int) -> Location:
         """A line of a frame that may have moved on since, as those of a traceback have."""
-        code = frame.f_code
-        key = (code.co_filename, line, code.co_qualname)
+        return self.named(frame.f_code.co_filename, line, frame.f_code.co_qualname)
+
+    def named(self, filename: str, line: int, function: str) -> Location:
+        key = (filename, line, function)
         known = self._locations.get(key)
         if known is None:
-            function = "" if code.co_name == "<module>" else code.co_qualname.replace("<locals>.", "")
-            known = self._locations[key] = Location(self._path(code.co_filename), key[1], function=function)
+            inside = "" if function == "<module>" else function.replace("<locals>.", "")
+            known = self._locations[key] = Location(self._path(filename), line, function=inside)
         return known
 
     def is_users(self, filename: str) -> bool:

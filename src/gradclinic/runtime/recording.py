@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import TracebackType
 
-from gradclinic.facts import EventKind, Observation, Source
+import torch
+from torch import nn
+
+from gradclinic.facts import ActorKind, EventKind, Observation, Source
 from gradclinic.runtime.observers import ALL
 from gradclinic.runtime.places import Places
 from gradclinic.runtime.recorder import CAPACITY, Recorder
@@ -50,6 +53,13 @@ class Recording:
         self._scene.patches.undo()
         if kind is not None:
             self.complete = False
+
+    def introduce(self, model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> None:
+        """Objects that exist already when the recording begins."""
+        actors = self._scene.actors
+        actors.adopt(model, ActorKind.MODEL, "model")
+        for optimizer in optimizers:
+            actors.adopt(optimizer, ActorKind.OPTIMIZER, "optimizer")
 
     @property
     def steps(self) -> int:

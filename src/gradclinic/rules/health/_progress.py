@@ -16,6 +16,8 @@ _SURE = 3.0
 """Standard errors between the beginning and the end that are not taken for noise."""
 _MOVED = 0.03
 _STILL = 0.01
+_BLIND = 0.1
+"""Progress smaller than this share of the loss must not hide in the noise, or nothing is said."""
 
 
 class Verdict(StrEnum):
@@ -30,7 +32,6 @@ class Progress:
     verdict: Verdict
     first: float = 0.0
     last: float = 0.0
-    best: float = 0.0
     noise: float = 0.0
     """The spread between neighbouring updates."""
     updates: int = 0
@@ -45,30 +46,28 @@ def progress(training: Training) -> Progress:
     count = len(losses)
     if count < FEWEST:
         return Progress(Verdict.UNKNOWN, updates=count)
-    window = max(3, count // 5)
-    begin, end = losses[: max(3, count // 10)], losses[-window:]
-    first, last = median(begin), median(end)
+    first = min(losses[0], median(losses[:3]))
+    last = median(losses[-max(3, count // 5) :])
     noise = _noise(losses)
-    best = median(sorted(losses)[:3])
-    scale = max(abs(first), abs(last), noise)
+    return Progress(_verdict(losses, first, last, noise), first, last, noise, count)
+
+
+def _verdict(losses: list[float], first: float, last: float, noise: float) -> Verdict:
+    scale = max(abs(first), abs(last))
     fall = (first - last) / scale if scale else 0.0
-    return Progress(_verdict(losses, fall, noise), first, last, best, noise, count)
-
-
-def _verdict(losses: list[float], fall: float, noise: float) -> Verdict:
     third = len(losses) // 3
-    early, late = losses[:third], losses[-third:]
-    error = noise * sqrt(2 / third)
-    difference = fmean(early) - fmean(late)
-    sure = abs(difference) > _SURE * error
-    if sure and fall >= _MOVED:
+    least = _SURE * noise * sqrt(2 / third)  # a smaller change between thirds may be noise
+    lower = fmean(losses[:third]) - fmean(losses[-third:])
+    if (lower > least or first - last > _SURE * noise) and fall >= _MOVED:
         return Verdict.LEARNING
-    if sure and fall <= -_MOVED:
+    if last - first > _SURE * noise and fall <= -_MOVED:
         return Verdict.WORSE
-    if min(losses) < 0 < max(losses):
-        # A policy's or an adversary's loss hovers around zero by design.
+    if min(losses) < 0 < max(losses) or least > _BLIND * scale:
+        # A policy's or an adversary's loss hovers around zero by design; noise can hide any progress.
         return Verdict.UNKNOWN
-    if not sure or abs(fall) < _STILL:
+    since = fmean(losses[third : 2 * third]) - fmean(losses[-third:])
+    if abs(lower) <= least or abs(fall) < _STILL or (abs(fall) < _MOVED and abs(since) <= least):
+        # A bias that finds the mean of the labels lowers the loss a little, once.
         return Verdict.FLAT
     return Verdict.UNKNOWN
 
@@ -77,3 +76,9 @@ def _noise(losses: list[float]) -> float:
     """The typical step between neighbours: a trend hardly shows in it, a jump not at all."""
     jumps = [abs(after - before) for before, after in pairwise(losses)]
     return median(jumps)
+
+
+def warming_up(training: Training) -> bool:
+    """The learning rate is still rising at the end of what was seen."""
+    rates = [max(step.rates, default=0.0) for step in training.taken_steps]
+    return len(rates) > 1 and rates[-1] > 1.001 * rates[len(rates) // 2]

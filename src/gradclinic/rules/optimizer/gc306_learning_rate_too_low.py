@@ -1,44 +1,67 @@
-"""The learning rate is far too low: the loss crawls although the gradients are healthy.
+"""Updates are too small to get anywhere.
 
 ## What it finds
-A rate at which the model does not learn one batch by heart while ten times that rate does, or a
-rate more than a hundred times below the one that suits the model.
+Gradients are there, but each update moves the weights by less than a fifty-thousandth of their size at
+its largest, where a thousandth is usual, and the loss does not move.
+
+Under `probe`: a rate at which the model does not learn one batch by heart while ten times that rate does,
+or a rate more than a hundred times below the one that suits the model.
 
 ## Why it hurts
-Training looks broken, or takes a hundred times as long. Since nothing fails, the model or the data
-are blamed.
+At such a pace a change that takes an ordinary run one epoch takes it a hundred. It looks like a model
+that cannot learn.
 
 ## What to do
-Raise the rate: the evidence names one that worked here, `gradclinic probe lr` finds one. Check that
-a schedule or a warm-up does not hold it down.
+Raise the learning rate; the finding suggests the one at which the measured updates would have their
+usual size. `gradclinic probe lr` finds a good range by experiment.
 
 ## Not the fix
-More epochs, a larger model.
+Training longer; a larger model; scaling the loss up, which under Adam changes nothing.
 
 ## Known limits
-The rate is judged at the start of training; a later phase may want another one.
+A schedule that is still rising at the end of the observed run is taken for a warm-up. Runs of fewer
+than 30 updates are not judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
-from gradclinic.facts import Source
 from gradclinic.facts.fitting import Fit, Overfit, RateRange
+from gradclinic.facts.source import Source
+from gradclinic.facts.training import Training
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
+from gradclinic.rules.health._advice import learning_rate
+from gradclinic.rules.health._progress import Verdict, progress, warming_up
 
 rule = Rule(
     "GC306",
     "learning-rate-too-low",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.PROBE,),
+    sources=(Source.RUNTIME, Source.PROBE),
     topic="learning rate",
     explains=("GC612",),
 )
 
 BAD = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-7)
+for step in range(100):
+    x = torch.randn(64, 8)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+"""
+
+BAD_CASE = """
 import torch
 from torch import nn
 
@@ -61,6 +84,38 @@ GOOD = """
 import torch
 from torch import nn
 
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for step in range(100):
+    x = torch.randn(64, 8)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+"""
+
+GOOD_WARM_UP = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+warm_up = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=1e-6, total_iters=100_000)
+for step in range(60):
+    x = torch.randn(64, 8)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+    warm_up.step()
+"""
+
+GOOD_CASE = """
+import torch
+from torch import nn
+
 from gradclinic import Case
 
 
@@ -76,7 +131,41 @@ def make():
     )
 """
 
+FEWEST = 30
 FAR_BELOW = 100
+CRAWLS = 2e-5
+ORDINARY_SGD = 1e-3
+"""A plain gradient step at this rate or above is small because its gradient is."""
+
+
+@rule.check
+def updates_too_small(training: Training) -> Iterator[Finding]:
+    outcome = progress(training)
+    if outcome.verdict is not Verdict.FLAT or outcome.updates < FEWEST or training.breakdown is not None:
+        return
+    ratios = [ratio for _, ratio in training.typical_ratios]
+    if len(ratios) < 3 or not 0 < max(ratios) < CRAWLS or _shrunk_by_clipping(training):
+        return
+    rate = max(max(step.rates, default=0.0) for step in training.taken_steps)
+    if warming_up(training) or (not training.adaptive and rate >= ORDINARY_SGD):
+        return
+    yield rule.finding(
+        f"a learning rate of {rate:g} moves the weights by {median(ratios):.0e} of their size per update, "
+        "and the loss does not move",
+        training.optimizer.built or training.stepped,
+        evidence={
+            "update to weight": f"{max(ratios):.1e} at most, 1e-03 is usual",
+            "gradient norm": f"{median(step.norm for step in training.taken_steps):.3g}",
+            "loss": outcome.story,
+        },
+        fix=f"at about {learning_rate(rate, median(ratios))} updates would have their usual size",
+        confidence=0.88,
+        subject=training.optimizer.id,
+    )
+
+
+def _shrunk_by_clipping(training: Training) -> bool:
+    return median(step.used / step.norm for step in training.taken_steps if step.norm > 0) < 0.1
 
 
 @rule.check

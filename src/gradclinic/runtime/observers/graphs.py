@@ -49,7 +49,8 @@ class Graphs:
     ) -> None:
         self._backwards += 1
         roots = list(tensors_in([tensors]))
-        if torch.is_anomaly_enabled():
+        if torch.is_anomaly_enabled() and torch.is_anomaly_check_nan_enabled():
+            # Without the check it is our own, on the first updates, for the lines of the graph.
             self._anomaly[self._places.here()] += 1
         self._reuse(roots, bool(retain_graph) and not create_graph)
         if self._backwards <= _LOOKS[-1] and roots:

@@ -15,11 +15,13 @@ from gradclinic.facts import EventKind, Location
 from gradclinic.facts.training import Training
 from gradclinic.runtime import graph
 from gradclinic.runtime.actors import parameters_of
+from gradclinic.runtime.lines import Lines
 from gradclinic.runtime.observers.clipping import limit_of, reading_once
 from gradclinic.runtime.observers.scaling import SCALER_STEP
 from gradclinic.runtime.patching import observed
 from gradclinic.runtime.scene import Scene, remember_recent
 from gradclinic.runtime.statistics.account import Account
+from gradclinic.runtime.statistics.inspector import Inspector, Reading
 from gradclinic.runtime.statistics.naming import named
 from gradclinic.runtime.values import readable
 
@@ -37,6 +39,9 @@ class Statistics:
         self._unscaled: dict[tuple[str, int], torch.Tensor] = {}
         self._under_way: list[int] = []
         self._amp_scale: float | None = None
+        self.lines = Lines(scene.recorder.places)
+        self.inspector = Inspector(self.lines)
+        self._reading: tuple[Location, Reading | None] | None = None
 
     def account(self, optimizer: torch.optim.Optimizer) -> Account | None:
         actor = self.scene.optimizer(optimizer)
@@ -48,15 +53,46 @@ class Statistics:
             self._owners.clear()
         return known
 
+    def optimizer_built(self, *args: Any, **kwargs: Any) -> None:
+        self.lines.optimizer_built()
+
+    def model_compiled(self, *args: Any, **kwargs: Any) -> None:
+        self.lines.model_compiled()
+
+    @torch.no_grad()
+    def about_to_send_back(self, tensors: Any, *args: Any, **kwargs: Any) -> None:
+        """The graph is there now and gone afterwards."""
+        self._reading = None
+        root = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors), None)
+        if root is None or root.numel() != 1 or not readable(root):
+            return
+        where = self.scene.recorder.places.here()
+        odd = any(account.odd for account in self.accounts.values())
+        loss, _ = self._without_scale(root)
+        self._reading = (where, self.inspector.look(root, loss, where, odd=odd))
+
     def sent_back(self, _: object, tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
         roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-        where = self.scene.recorder.places.here()
+        where, reading = self._reading or (self.scene.recorder.places.here(), None)
+        self._reading = None
+        self.lines.backward_done()
         for root in roots:
             if root.numel() != 1 or grad_tensors is not None or not readable(root):
                 continue
             loss, scale = self._without_scale(root)
             for account in self._concerned(where):
                 account.loss_sent_back(where, loss, scale)
+        if reading is not None:
+            self._take(reading, where)
+
+    @torch.no_grad()
+    def _take(self, reading: Reading, where: Location) -> None:
+        for actor, optimizer in self.scene.actors.optimizers():
+            account = self.accounts.get(actor)
+            if account is not None and account.actor in self._sites.get(where, frozenset({actor})):
+                account.signals.take(reading, account.index, self.inspector.candidate(where))
+                if reading.broken:
+                    account.loss_broke(optimizer, reading.origin)
 
     def _without_scale(self, root: torch.Tensor) -> tuple[torch.Tensor, float]:
         node = graph.below(root.grad_fn, self._unscaled) if self._unscaled else None
@@ -141,6 +177,7 @@ class Statistics:
         else:
             scaled = self.scene.recorder.within(SCALER_STEP)
             account.after_update(optimizer, self._amp_scale if scaled else None)
+        self.lines.update_done()
 
     def _open(self, account: Account, optimizer: torch.optim.Optimizer) -> None:
         if account.has_changed(optimizer):
@@ -185,7 +222,20 @@ def install(scene: Scene) -> None:
 
         return call
 
-    scene.wrap(torch.autograd, "backward", scope=_SCOPE + " backward", after=statistics.sent_back)
+    def packed(*args: Any, **kwargs: Any) -> None:
+        statistics.inspector.packed = True
+        scene.gaps["activations"] = "saved tensors are packed, as by activation checkpointing"
+
+    scene.wrap(torch.optim.Optimizer, "__init__", scope=_SCOPE + " build", after=statistics.optimizer_built)
+    scene.wrap(torch, "compile", scope=_SCOPE + " compile", before=statistics.model_compiled)
+    scene.wrap(torch.autograd.graph.saved_tensors_hooks, "__enter__", scope=_SCOPE + " hooks", before=packed)
+    scene.wrap(
+        torch.autograd,
+        "backward",
+        scope=_SCOPE + " backward",
+        before=statistics.about_to_send_back,
+        after=statistics.sent_back,
+    )
     zero = _SCOPE + " zero_grad"
     scene.wrap(torch.optim.Optimizer, "zero_grad", scope=zero, after=statistics.optimizer_cleared)
     scene.wrap(torch.nn.Module, "zero_grad", scope=zero, after=statistics.module_cleared)
@@ -204,6 +254,7 @@ def install(scene: Scene) -> None:
     )
     scene.patches.on_undo(register_optimizer_step_pre_hook(hook(statistics.before_update)).remove)
     scene.patches.on_undo(register_optimizer_step_post_hook(hook(statistics.after_update)).remove)
+    scene.patches.on_undo(statistics.lines.stop)
     scene.facts.append(statistics.facts)
 
 

@@ -14,15 +14,20 @@ from gradclinic.facts import Actor, Location
 from gradclinic.facts.training import ABSENT, Breakdown, NonFinite, Origin, Sample, Step, TensorInfo, Training
 from gradclinic.runtime.actors import parameters_of
 from gradclinic.runtime.statistics import meter
+from gradclinic.runtime.statistics.signals import Signals
 from gradclinic.runtime.statistics.snapshot import Snapshot
 from gradclinic.runtime.statistics.thinning import Thinned
 
 _OFTEN = 5
 """Every one of the first updates is sampled,"""
 _EVERY = 10
-"""later every tenth."""
+"""later every tenth,"""
+_CLOSELY = 50
+"""and now and then with what costs most."""
 _ALERT = 10
 """Updates sampled one by one after something odd was seen."""
+_SOUND = 5
+"""Finite updates in a row after which a broken one is forgotten."""
 _MOST_PENDING = 512
 _ADAPTIVE = ("Adam", "RMSprop", "Adagrad", "Adadelta", "Lion", "Adafactor", "Muon", "Rprop", "LAMB", "Sign")
 
@@ -38,12 +43,13 @@ class Account:
         self.stepped: Location | None = None
         self.clip: Location | None = None
         self.value_clip = False
-        self.suspect: Origin | None = None
-        """An operation of the latest graph at the edge of its domain."""
+        self.signals = Signals()
         self.tensors: tuple[TensorInfo, ...] = ()
         self.asked = False
         """The optimizer's own step ran since the scaler was last asked for one."""
         self._parameters = 0
+        self._plain = False
+        """Gradients are ordinary dense tensors, as of the last sampled update."""
         self._losses: list[tuple[Location, torch.Tensor, float]] = []
         self._clipped: tuple[torch.Tensor | None, float] | None = None
         self._steps: Thinned[Step] = Thinned()
@@ -63,13 +69,35 @@ class Account:
         del self._losses[:-_MOST_PENDING]
 
     def cleared(self) -> None:
+        """What was sent back and clipped until now reaches no update."""
         self._losses.clear()
+        self._clipped = None
 
     def clipped(self, norm: torch.Tensor | None, limit: float, where: Location) -> None:
         """`norm` is that of the gradients before; None when they are clipped value by value."""
         self.clip = where
         self.value_clip = norm is None
         self._clipped = (norm, limit)
+
+    def loss_broke(self, optimizer: torch.optim.Optimizer, origin: Origin | None) -> None:
+        """The loss is not finite: because the weights are not, or by itself."""
+        if self.breakdown is not None:
+            return
+        parameters = parameters_of(optimizer)
+        sizes = meter.read(meter.norms([meter.local(p).detach() for p in parameters if p.numel()]))
+        broken: list[int] = []
+        if not all(map(math.isfinite, sizes)):
+            broken = [i for i, p in enumerate(parameters) if not meter.is_finite(meter.local(p).detach())]
+        if broken:
+            names = tuple(self.tensors[i].name for i in broken if i < len(self.tensors))
+            self.breakdown = Breakdown(NonFinite.PARAMETER, self.index - 1, self.stepped, names)
+        else:
+            self.breakdown = Breakdown(NonFinite.LOSS, self.index, self.backward, origin=origin)
+
+    @property
+    def odd(self) -> bool:
+        """Something is going wrong, and what is going on deserves a closer look."""
+        return self._alert > 0
 
     def has_changed(self, optimizer: torch.optim.Optimizer) -> bool:
         return self._parameters != sum(len(group["params"]) for group in optimizer.param_groups)
@@ -82,11 +110,19 @@ class Account:
     def sampling(self) -> bool:
         return self.index < _OFTEN or self.index % _EVERY == 0 or self._alert > 0
 
+    @property
+    def _closely(self) -> bool:
+        return self.index < _OFTEN or self.index % _CLOSELY == 0
+
     def before_update(self, optimizer: torch.optim.Optimizer, scale: float | None) -> None:
         """Gradients as the update will use them; `scale` if they still carry one."""
         parameters = parameters_of(optimizer)
         gradients = [parameter.grad for parameter in parameters]
-        present = [meter.local(gradient) for gradient in gradients if gradient is not None]
+        present = [gradient for gradient in gradients if gradient is not None]
+        if self.sampling:
+            self._plain = all(map(meter.is_plain, present))
+        if not self._plain:
+            present = [meter.local(gradient) for gradient in present]
         extra = [loss for _, loss, _ in self._losses]
         before = self._clipped[0] if self._clipped is not None else None
         if before is not None:
@@ -99,8 +135,10 @@ class Account:
         used = meter.total(found)
         if not math.isfinite(used):
             self._not_finite(parameters, told)
-        known = iter(found)
-        each = array("d", (ABSENT if gradient is None else next(known) for gradient in gradients))
+        each = array("d", found)
+        if len(found) < len(gradients):
+            known = iter(found)
+            each = array("d", (ABSENT if gradient is None else next(known) for gradient in gradients))
         limit = self._clipped[1] if self._clipped is not None else None
         self._gradients = each
         self._next = Step(
@@ -113,7 +151,7 @@ class Account:
             gradients=each,
         )
         if self.sampling:
-            self._snapshot = Snapshot.take(parameters, scale)
+            self._snapshot = Snapshot.take(parameters, scale, closely=self._closely)
 
     def after_update(self, optimizer: torch.optim.Optimizer, amp_scale: float | None) -> None:
         step, self._next = self._next, None
@@ -172,7 +210,7 @@ class Account:
             self.index,
             self.backward,
             tuple(self.tensors[i].name for i in broken if i < len(self.tensors)),
-            self.suspect,
+            self.signals.suspect,
             loss,
         )
 
@@ -184,6 +222,13 @@ class Account:
         )
         self.breakdown = Breakdown(NonFinite.PARAMETER, step.index, self.stepped, names, loss=step.loss)
 
+    def _recovered(self) -> bool:
+        """The latest updates are sound: the broken one was guarded against or skipped."""
+        latest = self._steps.rows()[-_SOUND:]
+        return len(latest) == _SOUND and all(
+            math.isfinite(step.norm) and (step.loss is None or math.isfinite(step.loss)) for step in latest
+        )
+
     def training(self, actor: Actor, *, alone: bool) -> Training:
         return Training(
             optimizer=actor,
@@ -193,13 +238,16 @@ class Account:
             taken=self.index - self.skipped,
             skipped=self.skipped,
             alone=alone,
-            breakdown=self.breakdown,
+            breakdown=None if self._recovered() else self.breakdown,
             backward=self.backward,
             stepped=self.stepped,
             clip=self.clip,
             value_clip=self.value_clip,
             adaptive=any(word.lower() in self._type.lower() for word in _ADAPTIVE),
             climbs=self._climbs,
+            sense=self.signals.sense,
+            suspect=self.signals.suspect,
+            activations=self.signals.activations(),
         )
 
 

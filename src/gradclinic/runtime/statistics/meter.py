@@ -10,6 +10,10 @@ import torch
 Tensors = list[torch.Tensor]
 
 
+def is_plain(tensor: torch.Tensor) -> bool:
+    return type(tensor) is torch.Tensor and tensor.layout is torch.strided
+
+
 def local(tensor: torch.Tensor) -> torch.Tensor:
     """The part of a tensor that lies on this rank, as plain numbers."""
     if type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter:
@@ -52,9 +56,8 @@ def read(scalars: Sequence[torch.Tensor]) -> list[float]:
 
 def total(values: Sequence[float]) -> float:
     """The norm of the whole from the norms of its parts; a NaN is never lost behind an infinity."""
-    if any(value != value for value in values):
-        return math.nan
-    return math.hypot(*values)
+    whole = math.hypot(*values)
+    return math.nan if whole == math.inf and any(map(math.isnan, values)) else whole
 
 
 def extremes(tensor: torch.Tensor) -> tuple[float, float]:

@@ -20,46 +20,43 @@ class Snapshot:
     positions: list[int]
     copies: list[torch.Tensor]
     tensors: int
-    scale: float | None
     largest: array[float]
-    zeros: array[float]
+    zeros: array[float] | None
+    """None when it was not the time for a closer look."""
 
     @classmethod
-    def take(cls, parameters: list[torch.Tensor], scale: float | None) -> Snapshot:
+    def take(cls, parameters: list[torch.Tensor], scale: float | None, *, closely: bool) -> Snapshot:
         positions = _affordable(parameters)
         copies = [meter.local(parameters[i]).detach().clone() for i in positions]
+        gradients = {
+            i: meter.local(gradient)
+            for i in positions
+            if (gradient := parameters[i].grad) is not None and not gradient.is_complex()
+        }
         largest = array("d", [ABSENT]) * len(parameters)
-        zeros = array("d", [ABSENT]) * len(parameters)
-        measured, where = [], []
-        for i in positions:
-            gradient = parameters[i].grad
-            if gradient is None or gradient.numel() == 0 or gradient.is_complex():
-                continue
-            plain = meter.local(gradient)
-            low, high = torch.aminmax(plain)
-            measured += [low.double(), high.double(), torch.count_nonzero(plain).double()]
-            where.append((i, gradient.numel()))
-        values = meter.read(measured)
-        for place, (i, size) in enumerate(where):
-            least, most, filled = values[3 * place : 3 * place + 3]
-            largest[i] = max(abs(least), abs(most)) / (scale or 1.0)
-            zeros[i] = 1.0 - filled / size
-        return cls(positions, copies, len(parameters), scale, largest, zeros)
+        pairs = [torch.aminmax(gradient) for gradient in gradients.values()]
+        values = meter.read([bound for pair in pairs for bound in pair])
+        for place, i in enumerate(gradients):
+            low, high = values[2 * place : 2 * place + 2]
+            largest[i] = max(abs(low), abs(high)) / (scale or 1.0)
+        zeros = _zeros(gradients, len(parameters)) if closely else None
+        return cls(positions, copies, len(parameters), largest, zeros)
 
     def compare(self, parameters: list[torch.Tensor], index: int) -> Sample:
         """Consumes the copies: each becomes the old weights minus the new ones."""
         before = meter.norms(self.copies)
         now = [meter.local(parameters[i]).detach() for i in self.positions]
-        moved = meter.norms(_differences(self.copies, now))
-        values = meter.read([*before, *moved])
+        if self.copies:
+            torch._foreach_sub_(self.copies, now)
+        values = meter.read([*before, *meter.norms(self.copies)])
         weights = array("d", [ABSENT]) * self.tensors
         updates = array("d", [ABSENT]) * self.tensors
         for place, position in enumerate(self.positions):
             weights[position] = values[place]
             updates[position] = values[len(self.positions) + place]
-        against = self._against([parameters[i].grad for i in self.positions])
+        against = None if self.zeros is None else self._against([parameters[i].grad for i in self.positions])
         self.copies.clear()
-        return Sample(index, weights, updates, self.largest, self.zeros, against)
+        return Sample(index, weights, updates, self.largest, self.zeros or (), against)
 
     def _against(self, gradients: list[torch.Tensor | None]) -> float | None:
         """The cosine between what was subtracted from the weights and their gradients."""
@@ -77,15 +74,18 @@ class Snapshot:
         return cosine if math.isfinite(cosine) else None
 
 
+def _zeros(gradients: dict[int, torch.Tensor], tensors: int) -> array[float]:
+    """The share of exact zeros in each gradient."""
+    zeros = array("d", [ABSENT]) * tensors
+    filled = meter.read([torch.count_nonzero(gradient) for gradient in gradients.values()])
+    for (i, gradient), count in zip(gradients.items(), filled, strict=True):
+        zeros[i] = 1.0 - count / max(1, gradient.numel())
+    return zeros
+
+
 def _affordable(parameters: list[torch.Tensor]) -> list[int]:
     """All tensors of an ordinary model; of a large one as many, evenly spread, as may be copied."""
     trained = [i for i, p in enumerate(parameters) if p.grad is not None and meter.local(p).numel() > 0]
     elements = sum(parameters[i].numel() for i in trained)
     stride = max(1, math.ceil(elements / _MOST_ELEMENTS))
     return trained[::stride]
-
-
-def _differences(old: list[torch.Tensor], new: list[torch.Tensor]) -> list[torch.Tensor]:
-    if old:
-        torch._foreach_sub_(old, new)
-    return old
