@@ -8,9 +8,14 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "Case": "gradclinic.case",
+    "Clip": "gradclinic.train",
+    "Noise": "gradclinic.train",
+    "TrainStep": "gradclinic.train",
     "Training": "gradclinic.probes._training",
+    "checkpoint_activations": "gradclinic.train",
     "load_case": "gradclinic.target",
     "load_ipython_extension": "gradclinic.notebook",
+    "parameter_groups": "gradclinic.train",
     "probe_compile": "gradclinic.probes.compile",
     "probe_flow": "gradclinic.probes.flow",
     "share_compiled": "gradclinic.compile.share",
