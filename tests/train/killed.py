@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from gradclinic import Clip, Noise, TrainStep
 
-EPOCHS = 16
+EPOCHS = 12
 
 
 class NoisyData(Dataset[tuple[Tensor, Tensor]]):
@@ -67,10 +67,10 @@ def everything(model: nn.Module, step: TrainStep) -> list[Tensor]:
     ]
 
 
-def run(directory: str, stateful: bool, progress: Synchronized[int]) -> None:
+def run(directory: str, progress: Synchronized[int]) -> None:
     """Train to the end, from wherever the last sound checkpoint is, and show how far it is."""
     torch.set_num_threads(1)
-    model, step, loader = built(stateful=stateful)
+    model, step, loader = built()
     step.resume(directory)
     while step.epoch < EPOCHS:
         for x, y in step.over(loader):

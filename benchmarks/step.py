@@ -1,0 +1,143 @@
+"""The cost of a training step: TrainStep, Accelerate and Fabric against a loop written by hand.
+
+All four train the same model on the same batch with AdamW, clipping to norm 1 and a schedule, on
+one thread. They take turns, one update each, so that whatever else the machine does meets all of
+them; an update is compared with the hand-written one of the same round, in CPU time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+from benchmarks.workloads import WORKLOADS, Workload
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import CosineAnnealingLR
+
+from gradclinic import Clip, TrainStep
+
+Batch = tuple[Tensor, Tensor]
+MAX_NORM = 1.0
+
+
+def parts(
+    workload: Workload,
+) -> tuple[nn.Module, torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
+    model = workload.model()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    return model, optimizer, CosineAnnealingLR(optimizer, 10_000)
+
+
+def by_hand(workload: Workload, batch: Batch, accumulate: int) -> Iterator[None]:
+    model, optimizer, scheduler = parts(workload)
+    for number in itertools.count(1):
+        loss = workload.loss(model, batch)
+        (loss / accumulate if accumulate > 1 else loss).backward()
+        if number % accumulate == 0:
+            nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
+            optimizer.step()
+            scheduler.step()
+            optimizer.zero_grad()
+            yield
+
+
+def train_step(workload: Workload, batch: Batch, accumulate: int) -> Iterator[None]:
+    model, optimizer, scheduler = parts(workload)
+    step = TrainStep(model, optimizer, scheduler=scheduler, accumulate=accumulate, clip=Clip.norm(MAX_NORM))
+    for _ in step.over(itertools.count()):
+        if step(workload.loss(model, batch)):
+            yield
+
+
+def with_accelerate(workload: Workload, batch: Batch, accumulate: int) -> Iterator[None]:
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=accumulate)
+    model, optimizer, scheduler = accelerator.prepare(*parts(workload))
+    while True:
+        with accelerator.accumulate(model):
+            accelerator.backward(workload.loss(model, batch))
+            if accelerator.sync_gradients:
+                accelerator.clip_grad_norm_(model.parameters(), MAX_NORM)
+            optimizer.step()
+            scheduler.step()
+            optimizer.zero_grad()
+        if accelerator.sync_gradients:
+            yield
+
+
+def with_fabric(workload: Workload, batch: Batch, accumulate: int) -> Iterator[None]:
+    from lightning_fabric import Fabric
+
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    plain, bare_optimizer, scheduler = parts(workload)
+    model, optimizer = fabric.setup(plain, bare_optimizer)
+    for number in itertools.count(1):
+        closing = number % accumulate == 0
+        with fabric.no_backward_sync(model, enabled=not closing):
+            loss = workload.loss(model, batch)
+            fabric.backward(loss / accumulate if accumulate > 1 else loss)
+        if closing:
+            fabric.clip_gradients(model, optimizer, max_norm=MAX_NORM)
+            optimizer.step()
+            scheduler.step()
+            optimizer.zero_grad()
+            yield
+
+
+CONTESTANTS: dict[str, Callable[[Workload, Batch, int], Iterator[None]]] = {
+    "by hand": by_hand,
+    "TrainStep": train_step,
+    "Accelerate": with_accelerate,
+    "Fabric": with_fabric,
+}
+
+
+def measured(workload: Workload, accumulate: int, rounds: int) -> dict[str, tuple[float, float]]:
+    """For each contestant the median milliseconds of an update, and the median extra share over by hand."""
+    torch.manual_seed(1)
+    batch = workload.batch()
+    runs = {name: start(workload, batch, accumulate) for name, start in CONTESTANTS.items()}
+    for run in runs.values():
+        for _ in range(5):
+            next(run)
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    names = list(runs)
+    for turn in range(rounds):
+        # Another one begins each round, so that none always follows the same neighbour.
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            began = time.process_time()
+            next(runs[name])
+            times[name].append(time.process_time() - began)
+    extra = {
+        name: statistics.median(
+            own / hand - 1 for own, hand in zip(times[name], times["by hand"], strict=True)
+        )
+        for name in runs
+    }
+    return {name: (1000 * statistics.median(times[name]), 100 * extra[name]) for name in runs}
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rounds", type=int, default=200)
+    arguments.add_argument("--accumulate", type=int, nargs="*", default=[1, 4])
+    given = arguments.parse_args()
+    torch.set_num_threads(1)
+    print("| workload | accumulate | by hand, ms | " + " | ".join(list(CONTESTANTS)[1:]) + " |")
+    print("|---|---|---|" + "---|" * (len(CONTESTANTS) - 1))
+    for workload in WORKLOADS:
+        for accumulate in given.accumulate:
+            found = measured(workload, accumulate, given.rounds)
+            hand = found.pop("by hand")[0]
+            cells = " | ".join(f"{extra:+.1f} %" for _, extra in found.values())
+            print(f"| {workload.name} {workload.title} | {accumulate} | {hand:.1f} | {cells} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
