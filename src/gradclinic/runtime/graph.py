@@ -75,6 +75,19 @@ def divided(node: Node | None, means: Container[tuple[str, int]] = ()) -> bool |
     return None
 
 
+def factor(node: Node | None) -> float | None:
+    """The number a loss was multiplied by on its way to backward; None if it cannot be told."""
+    product = 1.0
+    while (node := _below_casts(node)) is not None and node.name().startswith(("DivBackward", "MulBackward")):
+        by = getattr(node, "_saved_other", None)
+        followers = [following for following, _ in node.next_functions if following is not None]
+        if len(followers) != 1 or by is None or by.numel() != 1:
+            return None
+        product = product * float(by) if node.name().startswith("Mul") else product / float(by)
+        node = followers[0]
+    return product
+
+
 def below(node: Node | None, wanted: Container[tuple[str, int]], *, depth: int = 4) -> Node | None:
     """The node at or closely below `node` that is one of `wanted`, through casts, sums and factors."""
     level = [node] if node is not None else []

@@ -101,6 +101,35 @@ for i, (tokens, labels) in enumerate(loader):
         optimizer.zero_grad()
 """
 
+GOOD_WEIGHTED = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Embedding(16, 8), nn.Linear(8, 16))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def batches():
+    for length in (3, 12, 6, 9) * 5:
+        tokens = torch.randint(0, 16, (4, 12))
+        labels = tokens.clone()
+        labels[:, length:] = -100
+        yield tokens, labels
+
+
+loader = torch.utils.data.DataLoader(list(batches()), batch_size=None)
+accumulate = 4
+tokens_in_window = 4 * (3 + 12 + 6 + 9)
+for i, (tokens, labels) in enumerate(loader):
+    logits = model(tokens)
+    loss = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
+    (loss * (labels != -100).sum() / tokens_in_window).backward()
+    if (i + 1) % accumulate == 0 or i + 1 == len(loader):
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
 UNEQUAL = 1.2
 """Counts that differ by less move the mean less than the noise between batches."""
 
@@ -150,6 +179,9 @@ def measured_bias(seen: Accumulation) -> Iterator[Finding]:
 def _mean_losses(update: Update) -> tuple[Event, ...]:
     """The mean loss behind each backward of a window, or nothing if any is unclear."""
     backwards = update.micro_batches()
+    if len({backward.attrs.get("factor") for backward in backwards}) > 1:
+        # Each mean has a weight of its own: its count, as it should be, or something else on purpose.
+        return ()
     losses: list[Event] = []
     for backward in backwards:
         before = [e for e in update.of_kind(EventKind.LOSS) if e.index < backward.index]

@@ -37,6 +37,7 @@ def install(scene: Scene) -> None:
             EventKind.BACKWARD,
             optimizers=concerned,
             scaled=_scaled(scene, roots, grad_tensors),
+            factor=graph.factor(roots[0].grad_fn) if len(roots) == 1 else None,
             in_step=bool(scene.steps_under_way),
             **_scaler(scene, roots),
             **_reduction(scene, leaves),
