@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: bench-run demo test lint docs docs-rules clean
+.PHONY: bench-run bench-step demo test lint docs docs-rules clean
 
 demo: $(STAMP)
 	$(BIN)/gradclinic demo
@@ -25,6 +25,10 @@ docs-rules: $(STAMP)
 
 bench-run: $(STAMP)
 	PYTHONPATH=. $(BIN)/python -m benchmarks.run
+
+bench-step: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	$(BIN)/python -m benchmarks.step
 
 clean:
 	rm -rf $(VENV) build dist

@@ -6,12 +6,12 @@ import itertools
 from dataclasses import dataclass
 
 import torch
-from tests.train.plain import batches_of, loss_of, small_model
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
 from gradclinic import Clip, TrainStep
+from tests.train.plain import batches_of, loss_of, small_model
 
 SIZES = {
     "accumulate 1": [[6], [6]],

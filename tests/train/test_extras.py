@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 import torch
-from tests.train.plain import batches_of, gradients_of, loss_of, same_bits, small_model, weights_of
 from torch import nn
 
 from gradclinic import Clip, Noise, TrainStep, checkpoint_activations, parameter_groups
+from tests.train.plain import batches_of, gradients_of, loss_of, same_bits, small_model, weights_of
 
 
 def test_named_terms_train_as_their_weighted_sum_and_are_measured_apart() -> None:

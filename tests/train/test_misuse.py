@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from tests.train.plain import Batch, batches_of, gradients_of, loss_of, same_bits, small_model, weights_of
 from torch import Tensor, nn
 
 from gradclinic import Clip, Noise, TrainStep, checkpoint_activations, parameter_groups
 from gradclinic.train import TrainStepError
+from tests.train.plain import Batch, batches_of, gradients_of, loss_of, same_bits, small_model, weights_of
 
 
 def built(model: nn.Module, **options: object) -> TrainStep:

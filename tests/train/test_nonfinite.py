@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.train.plain import batches_of, loss_of, same_bits, small_model, train, weights_of
 from torch import nn
 
 from gradclinic import Clip, TrainStep
 from gradclinic.train import NonFiniteError
+from tests.train.plain import batches_of, loss_of, same_bits, small_model, train, weights_of
 
 
 def poisoned(count: int, bad: set[int]) -> list[tuple[torch.Tensor, torch.Tensor]]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
+
+from gradclinic.train.ranks import Traffic
 from tests.train.plain import batches_of, big_batch_gradient, same_bits, small_model, weights_of
 from tests.train.ranks import RANKS, on_ranks
 from tests.train.together import UNEVEN, tell_all
-
-from gradclinic.train.ranks import Traffic
 
 
 @pytest.fixture(scope="module")

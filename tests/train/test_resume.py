@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.train.killed import EPOCHS, built, everything, run
-from tests.train.plain import same_bits, small_model, weights_of
 from torch import Tensor, nn
 
 from gradclinic.train import CheckpointError, TrainStep, TrainStepError
+from tests.train.killed import EPOCHS, built, everything, run
+from tests.train.plain import same_bits, small_model, weights_of
 
 
 def train(model: nn.Module, step: TrainStep, loader: Iterable[Any]) -> None:

@@ -6,6 +6,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from gradclinic import Clip, TrainStep
 from tests.train.plain import (
     Batch,
     batches_of,
@@ -16,8 +18,6 @@ from tests.train.plain import (
     small_model,
     weights_of,
 )
-
-from gradclinic import Clip, TrainStep
 
 
 def sgd(model: torch.nn.Module) -> torch.optim.SGD:

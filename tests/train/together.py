@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
-from tests.train.plain import Batch, batches_of, loss_of, small_model
 from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.distributed.fsdp import fully_shard
@@ -14,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from gradclinic import Clip, Noise, TrainStep
 from gradclinic.train import CheckpointError, RanksDivergedError, TrainStepError
+from tests.train.plain import Batch, batches_of, loss_of, small_model
 
 UNEVEN = [[4, 2, 3, 5, 1], [6, 3, 2]]
 """Samples of each micro-batch of each rank: one has two batches more."""
