@@ -80,11 +80,20 @@ def all_finite(tensor: Tensor) -> bool:
 
 def scale_(tensors: list[Tensor], factor: float | list[float]) -> None:
     """Multiply in place: by one number, or each tensor by its own. Factors of one cost nothing."""
-    if isinstance(factor, float):
-        if factor != 1.0:
+    if isinstance(factor, list):
+        if any(one != 1.0 for one in factor):
             torch._foreach_mul_(tensors, factor)
-    elif any(one != 1.0 for one in factor):
-        torch._foreach_mul_(tensors, factor)
+    elif factor != 1.0:
+        torch._foreach_mul_(tensors, _quickest(factor, tensors))
+
+
+def _quickest(factor: float, tensors: list[Tensor]) -> float | Tensor:
+    """On a CPU torch multiplies by a tensor of one number of the same type thrice as fast as by a number."""
+    first = tensors[0]
+    if type(first) is not Tensor or not first.is_cpu or first.dtype in HALF_PRECISION:
+        return factor
+    alike = all(tensor.dtype is first.dtype for tensor in tensors)
+    return torch.tensor(factor, dtype=first.dtype) if alike else factor
 
 
 def bound_(tensors: list[Tensor], limit: float) -> None:
