@@ -66,7 +66,7 @@ class Replicas:
                 return actor
         for module, actor in self._sharded.items():
             groups = list(_groups(module))
-            if groups and all(group.reduce_grads for group in groups):
+            if groups and all(group.reduce_grads for group in groups) and _meet(_whole(groups), reached):
                 return actor
         return None
 
@@ -99,6 +99,12 @@ def _groups(module: nn.Module) -> Iterator[Any]:
         state = getattr(part, "_get_fsdp_state", None)
         if state is not None:
             yield from getattr(state(), "_fsdp_param_groups", ())
+
+
+def _whole(groups: list[Any]) -> list[torch.Tensor]:
+    """The parameters a graph ends in: gathered from all ranks, not the shares that optimizers hold."""
+    gathered = (getattr(one, "_unsharded_param", None) for group in groups for one in group.fsdp_params)
+    return [parameter for parameter in gathered if parameter is not None]
 
 
 def _ranks(groups: list[Any]) -> int:
