@@ -1,0 +1,30 @@
+"""The target network of a DQN is the online network itself.
+
+finding: GC713
+"""
+
+import copy
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+online = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
+target = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))  # [sick]
+for live, slow in zip(online.parameters(), target.parameters()):  # [sick]
+    slow.data = live.data  # [sick]
+target = copy.deepcopy(online)  # [well]
+target.requires_grad_(False)
+optimizer = torch.optim.Adam(online.parameters(), lr=1e-3)
+for step in range(150):
+    state, following = torch.randn(64, 4), torch.randn(64, 4)
+    action = torch.randint(0, 2, (64, 1))
+    reward = (state[:, :1] > 0).float() * action
+    with torch.no_grad():
+        goal = reward + 0.9 * target(following).max(1, keepdim=True).values
+    loss = nn.functional.smooth_l1_loss(online(state).gather(1, action), goal)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step % 20 == 0:
+        target.load_state_dict(online.state_dict())
