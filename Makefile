@@ -9,6 +9,9 @@ STAMP := $(VENV)/installed
 demo: $(STAMP)
 	$(BIN)/gradclinic demo
 
+trials: $(STAMP)
+	$(BIN)/python -m pytest -n 2 tests/trials
+
 test: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 

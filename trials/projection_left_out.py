@@ -9,10 +9,9 @@ from torch import nn
 torch.manual_seed(0)
 encoder = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 32))
 projection = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 16))
-optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-3, weight_decay=0.0)  # [sick]
-optimizer = torch.optim.AdamW(
-    [*encoder.parameters(), *projection.parameters()], lr=1e-3, weight_decay=0.0
-)  # [well]
+parameters = [*encoder.parameters()]
+parameters += projection.parameters()  # [well]
+optimizer = torch.optim.AdamW(parameters, lr=1e-3, weight_decay=0.0)
 for step in range(120):
     x = torch.randn(32, 16)
     one = nn.functional.normalize(projection(encoder(x + 0.1 * torch.randn_like(x))), dim=1)

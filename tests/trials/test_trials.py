@@ -1,0 +1,23 @@
+"""Real-world faults: the sick twin is named first, the healthy twin is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.rules.scripts import run_report
+from tests.trials.twins import Trial, trials
+
+each_trial = pytest.mark.parametrize("trial", [pytest.param(t, id=t.name) for t in trials()])
+
+
+@each_trial
+def test_the_fault_is_named_first(trial: Trial, tmp_path: Path) -> None:
+    findings = run_report(trial.sick, tmp_path)["findings"]
+    assert [finding["code"] for finding in findings][:1] == [trial.finding]
+
+
+@each_trial
+def test_the_healthy_twin_is_left_alone(trial: Trial, tmp_path: Path) -> None:
+    findings = run_report(trial.well, tmp_path)["findings"]
+    assert [f for f in findings if f["severity"] != "info"] == []
