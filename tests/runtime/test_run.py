@@ -190,3 +190,11 @@ def test_wrong_usage_is_one_line(tmp_path: Path, words: tuple[str, ...], complai
     assert (code, out) == (2, "")
     assert complaint in err
     assert err.count("\n") == 1
+
+
+def test_a_script_that_is_not_python_fails_as_under_python(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\nfor step in range(3)\n    pass\n")
+    code, _, err = run(tmp_path, "train.py")
+    assert code == 1
+    assert "SyntaxError: expected ':'" in err
+    assert "internal fault" not in err
