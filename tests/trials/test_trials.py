@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.rules.scripts import run_report
 from tests.trials.twins import Trial, trials
 

@@ -130,9 +130,11 @@ def _stripped(trace: TracebackType | None) -> TracebackType | None:
         if not _is_ours(trace.tb_frame.f_code.co_filename):
             kept.append(trace)
         trace = trace.tb_next
+    if not kept:
+        return None
     for one, following in zip(kept, [*kept[1:], None], strict=True):
         one.tb_next = following
-    return kept[0] if kept else None
+    return kept[0]
 
 
 def _is_ours(filename: str) -> bool:
