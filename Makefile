@@ -4,16 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: bench-run bench-step demo test lint docs docs-rules clean
+.PHONY: bench-run bench-step demo test trials lint docs docs-rules clean
 
 demo: $(STAMP)
 	$(BIN)/gradclinic demo
 
 trials: $(STAMP)
-	$(BIN)/python -m pytest -n 2 tests/trials
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/trials
 
 test: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --ignore tests/trials
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

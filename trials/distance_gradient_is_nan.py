@@ -1,6 +1,6 @@
 """The square root of a squared distance has no gradient at zero.
 
-finding: GC507
+finding: GC409
 """
 
 import torch
