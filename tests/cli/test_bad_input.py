@@ -132,6 +132,8 @@ def test_an_interrupt_is_one_line(tmp_path):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # A shell may have started the tests with interrupts ignored, which children inherit.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdin is not None
         # More than a pipe holds: once it is written, the command has begun to read.

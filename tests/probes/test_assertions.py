@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -177,8 +178,10 @@ def python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_in_a_project_the_sick_loop_fails_with_code_and_line(tmp_path: Path) -> None:
     (tmp_path / "test_training.py").write_text(PROJECT)
-    done = python(tmp_path, "-m", "pytest", "-q", "-p", "gradclinic.pytest_plugin", "test_training.py")
-    assert done.returncode == 1
+    installed = entry_points(group="pytest11", name="gradclinic")
+    plugin = "gradclinic" if installed else "gradclinic.pytest_plugin"
+    done = python(tmp_path, "-m", "pytest", "-q", "-p", plugin, "test_training.py")
+    assert done.returncode == 1, done.stdout + done.stderr
     assert "1 failed, 2 passed" in done.stdout
     assert "FAILED test_training.py::test_sick_loop" in done.stdout
     assert "test_training.py:32: error GC109 clip-after-step" in done.stdout
