@@ -8,6 +8,7 @@ they are given, as they do on the command line.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 
 from gradclinic.commands.probe import kind_names
@@ -27,5 +28,7 @@ def run(args: argparse.Namespace) -> int:
 
     if sys.stdin.isatty():
         print("gradclinic: waiting for a client on standard input; Ctrl-C ends it", file=sys.stderr)
+    # A client that was started with interrupts ignored hands that down, and scripts are ended by one.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     server(kind_names()).run("stdio")
     return 0
