@@ -92,6 +92,8 @@ class Event:
     """Optimizers whose gradients or weights it concerns; None when that is not known: maybe any."""
     attrs: Mapping[str, Any] = field(default_factory=dict)
     index: int = 0
+    at: float | None = field(default=None, compare=False)
+    """Seconds on a clock that only goes forward, where a run recorded it."""
 
     @property
     def brings_data(self) -> bool:
@@ -118,7 +120,7 @@ class Tape:
         numbered = tuple(
             event
             if event.index == i
-            else Event(event.kind, event.where, event.actor, event.optimizers, event.attrs, i)
+            else Event(event.kind, event.where, event.actor, event.optimizers, event.attrs, i, event.at)
             for i, event in enumerate(self.events)
         )
         object.__setattr__(self, "events", numbered)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -63,7 +64,9 @@ class Recorder:
         if kind is EventKind.STEP:
             self.steps += 1
         if not self.full:
-            self._events.append(Event(kind, where or self.places.here(), actor, optimizers, attrs))
+            place = where or self.places.here()
+            event = Event(kind, place, actor, optimizers, attrs, at=time.perf_counter())
+            self._events.append(event)
             if self.full:
                 for retire in self.when_full:
                     retire()

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from gradclinic.facts import ActorKind, EventKind, Observation, Source
+from gradclinic.runtime.listening import Listener
 from gradclinic.runtime.observers import ALL
 from gradclinic.runtime.places import Places
 from gradclinic.runtime.recorder import CAPACITY, Recorder
@@ -61,6 +62,10 @@ class Recording:
         for optimizer in optimizers:
             actors.adopt(optimizer, ActorKind.OPTIMIZER, "optimizer")
 
+    def listen(self, listener: Listener) -> None:
+        """Tell `listener` each update as it is made."""
+        self._scene.listeners.add(listener)
+
     @property
     def steps(self) -> int:
         """Optimizer steps taken, those the scaler skipped included."""
@@ -78,7 +83,7 @@ class Recording:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(self._recorder.problems)
+        return (*self._recorder.problems, *self._scene.listeners.problems)
 
     def observation(self, *, ended: bool = True) -> Observation:
         """What was seen; before the program has `ended`, what was seen so far."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradclinic.facts import ActorKind, EventKind, Location
 from gradclinic.runtime.gradients import Gradients
+from gradclinic.runtime.listening import Listeners
 from gradclinic.runtime.names import assigned_name, builder
 from gradclinic.runtime.patching import Patches, observed
 from gradclinic.runtime.recorder import Recorder
@@ -24,6 +25,7 @@ class Scene:
         self.register = Register(recorder.actors)
         self.replicas = Replicas(recorder.actors)
         self.patches = Patches()
+        self.listeners = Listeners()
         self.scaled_losses: dict[tuple[str, int], str] = {}
         """Graph nodes of recent losses that carry a scale, with the scaler's id."""
         self.plain_means: dict[tuple[str, int], None] = {}

@@ -12,7 +12,7 @@ from torch.nn.utils import clip_grad
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from gradclinic.facts import EventKind, Location
-from gradclinic.facts.training import Training
+from gradclinic.facts.training import Activation, ActivationSample, Training
 from gradclinic.runtime import graph
 from gradclinic.runtime.actors import parameters_of
 from gradclinic.runtime.lines import Lines
@@ -21,11 +21,15 @@ from gradclinic.runtime.observers.scaling import SCALER_STEP
 from gradclinic.runtime.patching import observed
 from gradclinic.runtime.scene import Scene, remember_recent
 from gradclinic.runtime.statistics.account import Account
+from gradclinic.runtime.statistics.activations import Measured
 from gradclinic.runtime.statistics.inspector import Inspector, Reading
+from gradclinic.runtime.statistics.memory import weigh
 from gradclinic.runtime.statistics.naming import named
 from gradclinic.runtime.values import readable
 
 _SCOPE = "statistics"
+_UNDER_WAY = 2
+"""Updates after which optimizers have made what they remember."""
 
 
 class Statistics:
@@ -49,7 +53,7 @@ class Statistics:
             return None
         known = self.accounts.get(actor)
         if known is None:
-            known = self.accounts[actor] = Account(actor, optimizer)
+            known = self.accounts[actor] = Account(actor, optimizer, self.scene.listeners)
             self._owners.clear()
         return known
 
@@ -91,6 +95,9 @@ class Statistics:
             account = self.accounts.get(actor)
             if account is not None and account.actor in self._sites.get(where, frozenset({actor})):
                 account.signals.take(reading, account.index, self.inspector.candidate(where))
+                if reading.activations:
+                    told = tuple(_told(one, at, account.index) for one, at in reading.activations)
+                    self.scene.listeners.activated(actor, told)
                 if reading.broken:
                     account.loss_broke(optimizer, reading.origin)
 
@@ -177,11 +184,15 @@ class Statistics:
         else:
             scaled = self.scene.recorder.within(SCALER_STEP)
             account.after_update(optimizer, self._amp_scale if scaled else None)
+        if self.scene.listeners and account.index == _UNDER_WAY:
+            self.scene.listeners.weighed(weigh(self.scene.actors))
         self.lines.update_done()
 
     def _open(self, account: Account, optimizer: torch.optim.Optimizer) -> None:
         if account.has_changed(optimizer):
             account.introduce(optimizer, named(parameters_of(optimizer), self.scene.actors))
+            if account.actor in self.scene.actors.known:
+                self.scene.listeners.introduced(self.scene.actors.known[account.actor], account.tensors)
         if account.stepped is None:
             account.stepped = self.scene.recorder.places.here()
         carried = getattr(optimizer, "grad_scale", None)
@@ -256,6 +267,11 @@ def install(scene: Scene) -> None:
     scene.patches.on_undo(register_optimizer_step_post_hook(hook(statistics.after_update)).remove)
     scene.patches.on_undo(statistics.lines.stop)
     scene.facts.append(statistics.facts)
+
+
+def _told(one: Measured, where: Location | None, index: int) -> Activation:
+    sample = ActivationSample(index, one.dead, one.pinned, one.size)
+    return Activation(one.kind, one.ordinal, where, one.hidden, one.units, (sample,))
 
 
 def _found_inf(optimizer: torch.optim.Optimizer) -> bool:

@@ -13,6 +13,7 @@ import torch
 from gradclinic.facts import Actor, Location
 from gradclinic.facts.training import ABSENT, Breakdown, NonFinite, Origin, Sample, Step, TensorInfo, Training
 from gradclinic.runtime.actors import parameters_of
+from gradclinic.runtime.listening import Listeners
 from gradclinic.runtime.statistics import meter
 from gradclinic.runtime.statistics.signals import Signals
 from gradclinic.runtime.statistics.snapshot import Snapshot
@@ -33,8 +34,9 @@ _ADAPTIVE = ("Adam", "RMSprop", "Adagrad", "Adadelta", "Lion", "Adafactor", "Muo
 
 
 class Account:
-    def __init__(self, actor: str, optimizer: torch.optim.Optimizer) -> None:
+    def __init__(self, actor: str, optimizer: torch.optim.Optimizer, listeners: Listeners) -> None:
         self.actor = actor
+        self._listeners = listeners
         self.index = 0
         """The number of the update to come."""
         self.skipped = 0
@@ -164,6 +166,7 @@ class Account:
             sample = self._snapshot.compare(parameters_of(optimizer), step.index)
             self._snapshot = None
             self._samples.append(sample)
+            self._listeners.sampled(self.actor, sample)
             if self.breakdown is None and not all(map(math.isfinite, sample.updates)):
                 self._parameters_broke(sample.updates, step)
         odd = not math.isfinite(step.used) or (self._usual > 0 and step.norm > 10 * self._usual)
@@ -181,6 +184,7 @@ class Account:
 
     def _put_down(self, step: Step) -> None:
         self._steps.append(step)
+        self._listeners.updated(self.actor, step)
         self._losses.clear()
         self._clipped = None
         self.index += 1
