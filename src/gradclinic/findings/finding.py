@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.source import Source
+from gradclinic.findings.change import Change
 
 
 class Severity(StrEnum):
@@ -52,6 +53,8 @@ class Fix:
     edits: tuple[Edit, ...] = ()
     safe: bool = False
     """A safe fix cannot change what a correct program does."""
+    changes: tuple[Change, ...] = ()
+    """What a rule wants changed. Whoever has the source makes edits of it, or finds that it does not fit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from gradclinic.findings import Check, Finding, Point
 from gradclinic.ignores import without_ignored
 from gradclinic.judged import judged
 from gradclinic.linting.files import STDIN
+from gradclinic.linting.repairs import with_edits
 from gradclinic.source_text import SourceText, UnreadableSource, decode, read_source
 from gradclinic.static import observe_source
 
@@ -61,4 +62,4 @@ def examine_text(source: SourceText, name: str, config: Config) -> Examined:
     observation = observe_source(source.text, name)
     found = without_ignored(judge([observation], config.codes(name)), source.text)
     looked_at = judged([observation], found)
-    return Examined(found, looked_at.topics, looked_at.checklist)
+    return Examined(with_edits(found, source), looked_at.topics, looked_at.checklist)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from gradclinic import __version__
-from gradclinic.findings import Diagnosis, Finding, Severity
+from gradclinic.findings import Diagnosis, Finding, Fix, Severity
 from gradclinic.reporters._page import Page
 
 SCHEMA = 1
@@ -63,13 +63,17 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "location": _location(finding),
         "evidence": [asdict(evidence) for evidence in finding.evidence],
         "explains": list(finding.explains),
-        "fix": asdict(finding.fix) if finding.fix else None,
+        "fix": _fix(finding.fix) if finding.fix else None,
     }
     if finding.ranks:
         shown["ranks"] = list(finding.ranks)
     if finding.explained_by:
         shown["explained_by"] = finding.explained_by
     return shown
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {"text": fix.text, "edits": [asdict(edit) for edit in fix.edits], "safe": fix.safe}
 
 
 def _location(finding: Finding) -> dict[str, Any] | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gradclinic.facts import Event, EventKind, Tape, cadence
+from gradclinic.findings import Fix, Move, Side
 
 GRADIENT_STATE = frozenset(
     {EventKind.BACKWARD, EventKind.GRAD_WRITE, EventKind.STEP, EventKind.ZERO_GRAD, EventKind.OPAQUE}
@@ -53,3 +54,18 @@ def _since_last_backward(events: tuple[Event, ...]) -> tuple[Event, ...]:
         if events[position].kind is EventKind.BACKWARD:
             return events[position:]
     return events
+
+
+def moved_before_step(text: str, tape: Tape, clip: Event, around: Iterable[Event]) -> Fix:
+    """The clip put right before the first step of `around`."""
+    events = tuple(around)
+    step = next((event for event in events if event.kind is EventKind.STEP), None)
+    if step is None:
+        return Fix(text)
+    backwards = tuple(event.where for event in events if event.kind is EventKind.BACKWARD)
+    return Fix(
+        text,
+        changes=(Move(clip.where, Side.BEFORE, step.where, over=backwards),),
+        # Gradients that go through a scaler must be unscaled there first; a rule of its own sees to that.
+        safe=len(tape.optimizers) == 1 and not step.attrs.get("scaler"),
+    )

@@ -28,8 +28,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import EventKind, Source, Tape, updates
-from gradclinic.findings import Finding, Severity
+from gradclinic.facts import EventKind, Source, Tape, Update, updates
+from gradclinic.findings import Finding, Fix, Insert, Severity, Side, Word
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
 
@@ -129,7 +129,21 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
                 ),
                 "updates without a clear": len(trained),
             },
-            fix=f"call {tape.name(optimizer)}.zero_grad() before each backward()",
+            fix=_clear(tape, optimizer, trained),
             confidence=0.95,
             subject=optimizer,
         )
+
+
+def _clear(tape: Tape, optimizer: str, trained: list[Update]) -> Fix:
+    """Before the backward; after the step where several backwards share one."""
+    step = trained[-1].step
+    backwards = {event.where for update in trained for event in update.backwards}
+    alone = len(backwards) == 1 and all(len(update.backwards) == 1 for update in trained)
+    word = Word(step.where, "step", 0 if step.attrs.get("scaler") else None)
+    side, beside = (Side.BEFORE, backwards.pop()) if alone else (Side.AFTER, step.where)
+    return Fix(
+        f"call {tape.name(optimizer)}.zero_grad() before each backward()",
+        changes=(Insert("{}.zero_grad()", (word,), side, beside),),
+        safe=alone and len(tape.optimizers) == 1,
+    )

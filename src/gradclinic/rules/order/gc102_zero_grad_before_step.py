@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import EventKind, Source, Tape, Update, surely, updates
-from gradclinic.findings import Finding, Severity
+from gradclinic.findings import Finding, Fix, Move, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
 
@@ -123,7 +123,11 @@ def cleared_too_early(tape: Tape) -> Iterator[Finding]:
                 ),
                 "steps taken on nothing": f"{len(wiped)} of {len(done)}",
             },
-            fix="move zero_grad() above backward(), or below step()",
+            fix=Fix(
+                "move zero_grad() above backward(), or below step()",
+                changes=(Move(clear.where, Side.AFTER, first.step.where),),
+                safe=len(tape.optimizers) == 1,
+            ),
             confidence=0.97,
             subject=optimizer,
         )

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from gradclinic.facts import ACCUMULATION, EventKind, Source, Tape, Update, updates
-from gradclinic.findings import Finding, Severity
+from gradclinic.findings import Finding, Fix, Move, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
 
@@ -93,10 +93,11 @@ def cleared_within_window(tape: Tape) -> Iterator[Finding]:
         if len(cleared) < 2:
             continue
         first = cleared[1]
+        clear = first.of_kind(EventKind.ZERO_GRAD)[-1]
         lost = len(first.micro_batches()) - 1
         yield rule.finding(
             f"gradients are cleared on every micro-batch: {tape.name(optimizer)}.step() sees only the last",
-            first.of_kind(EventKind.ZERO_GRAD)[-1],
+            clear,
             evidence={
                 "order seen": order_seen(
                     first.events, EventKind.ZERO_GRAD, EventKind.BACKWARD, EventKind.STEP
@@ -105,7 +106,10 @@ def cleared_within_window(tape: Tape) -> Iterator[Finding]:
                 if tape.source is Source.RUNTIME
                 else "all but the last",
             },
-            fix="move zero_grad() into the window's boundary, after step()",
+            fix=Fix(
+                "move zero_grad() into the window's boundary, after step()",
+                changes=(Move(clear.where, Side.AFTER, first.step.where),),
+            ),
             confidence=0.95,
             subject=optimizer,
         )

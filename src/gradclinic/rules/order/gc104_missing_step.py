@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Event, EventKind, Source, Tape
-from gradclinic.findings import Finding, Severity
+from gradclinic.findings import Finding, Fix, Insert, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
 
@@ -113,7 +113,7 @@ def never_stepped(tape: Tape) -> Iterator[Finding]:
                 ),
                 "optimizer built at": tape.actors[optimizer].built or "unknown",
             },
-            fix=f"call {name}.step() after backward()",
+            fix=_step(tape, optimizer, backwards[0]),
             confidence=0.95,
             subject=optimizer,
         )
@@ -121,3 +121,13 @@ def never_stepped(tape: Tape) -> Iterator[Finding]:
 
 def _may_update(event: Event) -> bool:
     return event.kind in (EventKind.OPAQUE, EventKind.WEIGHT_WRITE, EventKind.STEP)
+
+
+def _step(tape: Tape, optimizer: str, backward: Event) -> Fix:
+    actor = tape.actors[optimizer]
+    text = f"call {actor.name}.step() after backward()"
+    # Only where it was built is it known to be called so.
+    known = actor.built is not None and actor.built.function in ("", backward.where.function)
+    if not known or backward.attrs.get("scaler"):
+        return Fix(text)
+    return Fix(text, changes=(Insert(f"{actor.name}.step()", (), Side.AFTER, backward.where),))

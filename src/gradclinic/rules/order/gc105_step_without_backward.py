@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import EventKind, Source, Tape, Update, updates
-from gradclinic.findings import Finding, Severity
+from gradclinic.findings import Finding, Fix, Move, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
 
@@ -163,7 +163,7 @@ def stepped_on_nothing(tape: Tape) -> Iterator[Finding]:
                 ),
                 "steps taken on nothing": f"{len(empty)} of {len(done)}",
             },
-            fix="move step() below backward()" if stale else "call loss.backward() before step()",
+            fix=_step_later(tape, optimizer, shown) if stale else "call loss.backward() before step()",
             confidence=0.93,
             subject=optimizer,
         )
@@ -177,3 +177,16 @@ def _before_its_backward(update: Update) -> bool:
         return False
     began = update.of_kind(EventKind.BATCH, EventKind.FORWARD, EventKind.LOSS)
     return bool(began) and began[-1].index > (gradients[-1].index if gradients else -1)
+
+
+def _step_later(tape: Tape, optimizer: str, update: Update) -> Fix:
+    following = (e for e in tape.timeline(optimizer) if e.index > update.step.index)
+    backward = next((e for e in following if e.kind is EventKind.BACKWARD), None)
+    text = "move step() below backward()"
+    if backward is None:
+        return Fix(text)
+    return Fix(
+        text,
+        changes=(Move(update.step.where, Side.AFTER, backward.where),),
+        safe=len(tape.optimizers) == 1 and not update.step.attrs.get("scaler"),
+    )

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from gradclinic.facts import EventKind, Source, Tape
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
-from gradclinic.rules.order._clips import misplaced_clips
+from gradclinic.rules.order._clips import misplaced_clips, moved_before_step
 from gradclinic.rules.order._wording import order_seen
 
 rule = Rule(
@@ -90,7 +90,7 @@ def clipped_too_late(tape: Tape) -> Iterator[Finding]:
                         [*before, clip], EventKind.BACKWARD, EventKind.STEP, EventKind.CLIP
                     )
                 },
-                fix="move the clip up, between backward() and step()",
+                fix=moved_before_step("move the clip up, between backward() and step()", tape, clip, before),
                 confidence=0.98,
                 subject=optimizer,
             )

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from gradclinic.facts import EventKind, Source, Tape
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
-from gradclinic.rules.order._clips import misplaced_clips
+from gradclinic.rules.order._clips import misplaced_clips, moved_before_step
 from gradclinic.rules.order._wording import order_seen
 
 rule = Rule(
@@ -77,20 +77,22 @@ for step in range(20):
 def clipped_too_early(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
         for clip, before in misplaced_clips(tape, optimizer, after=EventKind.ZERO_GRAD):
-            following = [e for e in tape.timeline(optimizer) if e.index > clip.index][:8]
+            following = [e for e in tape.timeline(optimizer) if e.index > clip.index]
             yield rule.finding(
                 f"gradients of {tape.name(optimizer)} are clipped before backward() has computed them",
                 clip,
                 evidence={
                     "order seen": order_seen(
-                        [*before[-2:], clip, *following],
+                        [*before[-2:], clip, *following[:8]],
                         EventKind.ZERO_GRAD,
                         EventKind.CLIP,
                         EventKind.BACKWARD,
                         EventKind.STEP,
                     )
                 },
-                fix="move the clip down, between backward() and step()",
+                fix=moved_before_step(
+                    "move the clip down, between backward() and step()", tape, clip, following
+                ),
                 confidence=0.97,
                 subject=optimizer,
             )

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from gradclinic.facts import ACCUMULATION, Event, EventKind, Source, Tape, Update, updates
-from gradclinic.findings import Finding, Severity
+from gradclinic.findings import Finding, Fix, Move, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
 
@@ -93,7 +93,10 @@ def clipped_within_window(tape: Tape) -> Iterator[Finding]:
             evidence={
                 "order seen": order_seen(window.events, EventKind.BACKWARD, EventKind.CLIP, EventKind.STEP)
             },
-            fix="move the clip into the window's boundary, right before step()",
+            fix=Fix(
+                "move the clip into the window's boundary, right before step()",
+                changes=(Move(clips[0].where, Side.BEFORE, window.step.where),),
+            ),
             confidence=0.95,
             subject=optimizer,
         )

@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import EventKind, Source, Tape, cadence
-from gradclinic.findings import Finding, Severity
+from gradclinic.findings import Finding, Fix, Move, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._schedules import schedules
 from gradclinic.rules.order._wording import order_seen
@@ -100,7 +100,8 @@ for step in range(20):
 @rule.check
 def advanced_too_early(tape: Tape) -> Iterator[Finding]:
     for schedule, optimizer in schedules(tape):
-        steps = [e.index for e in tape.of_actor(optimizer, EventKind.STEP)]
+        stepped = tuple(tape.of_actor(optimizer, EventKind.STEP))
+        steps = [e.index for e in stepped]
         ticks = tuple(tape.of_actor(schedule.id, EventKind.SCHEDULE))
         unknown = [e.index for e in tape.of_kind(EventKind.OPAQUE) if e.concerns(optimizer)]
         for _, at_site in cadence(ticks):
@@ -124,7 +125,11 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
                         EventKind.STEP,
                     )
                 },
-                fix=f"move {schedule.name}.step() below {tape.name(optimizer)}.step()",
+                fix=Fix(
+                    f"move {schedule.name}.step() below {tape.name(optimizer)}.step()",
+                    changes=(Move(first.where, Side.AFTER, stepped[0].where, into=False),),
+                    safe=len(tape.optimizers) == 1,
+                ),
                 confidence=0.95,
                 subject=schedule.id,
             )

@@ -30,8 +30,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import EventKind, Source, Tape, surely, updates
-from gradclinic.findings import Finding, Severity
+from gradclinic.facts import Event, EventKind, Source, Tape, Update, surely, updates
+from gradclinic.findings import Finding, Fix, Insert, Severity, Side, Word
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
 from gradclinic.rules.precision._scale import carried_scaler
@@ -105,7 +105,20 @@ def scaled_gradients_clipped(tape: Tape) -> Iterator[Finding]:
                             EventKind.STEP,
                         )
                     },
-                    fix=f"call {tape.name(scaler)}.unscale_({tape.name(optimizer)}) before the clip",
+                    fix=_unscale(tape, scaler, update, clip),
                     confidence=0.96,
                     subject=optimizer,
                 )
+
+
+def _unscale(tape: Tape, scaler: str, update: Update, clip: Event) -> Fix:
+    step = update.step
+    text = f"call {tape.name(scaler)}.unscale_({tape.name(update.optimizer)}) before the clip"
+    if step.attrs.get("scaler") != scaler:
+        return Fix(text)
+    words = (Word(step.where, "step"), Word(step.where, "step", 0))
+    return Fix(
+        text,
+        changes=(Insert("{}.unscale_({})", words, Side.BEFORE, clip.where),),
+        safe=len(tape.optimizers) == 1,
+    )

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Event, EventKind, Source, Tape
-from gradclinic.findings import Finding, Severity
+from gradclinic.findings import Finding, Fix, Move, Remove, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
 
@@ -111,7 +111,7 @@ def unscaled_again(tape: Tape) -> Iterator[Finding]:
                             EventKind.SCALER_UPDATE,
                         )
                     },
-                    fix="unscale once per update, right before the clip and the step",
+                    fix=_once(tape, first, event),
                     confidence=0.96,
                     subject=optimizer,
                 )
@@ -119,3 +119,13 @@ def unscaled_again(tape: Tape) -> Iterator[Finding]:
             closes = event.kind in (EventKind.SCALER_UPDATE, EventKind.OPAQUE, EventKind.STEP)
             if closes and (event.concerns(optimizer) or event.kind is EventKind.SCALER_UPDATE):
                 first = None
+
+
+def _once(tape: Tape, first: Event, second: Event) -> Fix:
+    text = "unscale once per update, right before the clip and the step"
+    if first.where != second.where:
+        between = tape.events[first.index : second.index]
+        alone = len(tape.optimizers) == 1 and all(e.kind is not EventKind.BACKWARD for e in between)
+        return Fix(text, changes=(Remove(second.where, first.where),), safe=alone)
+    step = next((e for e in tape.of_kind(EventKind.STEP) if e.index > second.index), None)
+    return Fix(text, changes=(Move(second.where, Side.BEFORE, step.where),) if step else ())

@@ -25,8 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import ActorKind, EventKind, Source, Tape, updates
-from gradclinic.findings import Finding, Severity
+from gradclinic.facts import ActorKind, EventKind, Source, Tape, Update, updates
+from gradclinic.findings import Change, Finding, Fix, Insert, Rewrite, Severity, Side, Word
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
 from gradclinic.rules.precision._scale import carried_scaler
@@ -90,8 +90,21 @@ def stepped_with_scale(tape: Tape) -> Iterator[Finding]:
                         update.events, EventKind.BACKWARD, EventKind.UNSCALE, EventKind.STEP
                     )
                 },
-                fix=f"call {tape.name(scaler)}.step({tape.name(optimizer)}), then its update()",
+                fix=_through_scaler(tape, scaler, update),
                 confidence=0.96,
                 subject=optimizer,
             )
             break
+
+
+def _through_scaler(tape: Tape, scaler: str, update: Update) -> Fix:
+    step = update.step.where
+    word = Word(update.backwards[-1].where, "scale")
+    changes: list[Change] = [Rewrite(step, "{}.step({})", (word, Word(step, "step")))]
+    if not tape.count(EventKind.SCALER_UPDATE, scaler):
+        changes.append(Insert("{}.update()", (word,), Side.AFTER, step))
+    return Fix(
+        f"call {tape.name(scaler)}.step({tape.name(update.optimizer)}), then its update()",
+        changes=tuple(changes),
+        safe=len(tape.optimizers) == 1,
+    )

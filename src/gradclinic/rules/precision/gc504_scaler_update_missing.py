@@ -26,8 +26,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gradclinic.facts import ActorKind, Event, EventKind, Source, Tape, cadence
-from gradclinic.findings import Finding, Severity
+from gradclinic.facts import Actor, ActorKind, Event, EventKind, Source, Tape, cadence
+from gradclinic.findings import Finding, Fix, Insert, Severity, Side, Word
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
 
@@ -117,7 +117,7 @@ def scale_never_adapted(tape: Tape) -> Iterator[Finding]:
                     tape.events, EventKind.BACKWARD, EventKind.STEP, EventKind.SCALER_UPDATE
                 )
             },
-            fix=f"call {scaler.name}.update() after {scaler.name}.step({tape.name(steps[0].actor)})",
+            fix=_update(tape, scaler, steps),
             confidence=0.95,
             subject=next(iter(steps[0].optimizers or ()), scaler.id),
         )
@@ -145,3 +145,15 @@ def _rebuilt_each_step(tape: Tape) -> Iterator[Finding]:
 def _is_scaler(tape: Tape, event: Event) -> bool:
     actor = tape.actors.get(event.actor or "")
     return actor is not None and actor.kind is ActorKind.SCALER
+
+
+def _update(tape: Tape, scaler: Actor, steps: list[Event]) -> Fix:
+    step = steps[0].where
+    text = f"call {scaler.name}.update() after {scaler.name}.step({tape.name(steps[0].actor)})"
+    if any(event.where != step for event in steps):
+        return Fix(text)
+    return Fix(
+        text,
+        changes=(Insert("{}.update()", (Word(step, "step"),), Side.AFTER, step),),
+        safe=len(tape.optimizers) == 1,
+    )

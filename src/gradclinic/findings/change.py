@@ -1,0 +1,66 @@
+"""Changes to source as a rule can name them: by the place of statements, for it never sees their text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gradclinic.facts.location import Location
+
+
+class Side(StrEnum):
+    BEFORE = "before"
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """An expression as it is written in a call: `scaler` or `optimizer` of `scaler.step(optimizer)`."""
+
+    at: Location
+    method: str
+    argument: int | None = None
+    """The position of the argument; None for what the method is called on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The statement at `what` belongs beside the one at `to`."""
+
+    what: Location
+    side: Side
+    to: Location
+    over: tuple[Location, ...] = ()
+    """Statements it may pass on the way without a second thought."""
+    into: bool = True
+    """It goes to the very block of `to` and runs as often; else it stays in its own, as often as it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A new statement beside the one at `to`; each `{}` of `text` is one of the words."""
+
+    text: str
+    words: tuple[Word, ...]
+    side: Side
+    to: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The bare call at `what` becomes `text`; each `{}` of it is one of the words."""
+
+    what: Location
+    text: str
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """The statement at `what` goes: it repeats the one at `repeats`."""
+
+    what: Location
+    repeats: Location
+
+
+Change = Move | Insert | Rewrite | Remove
