@@ -22,11 +22,19 @@ def test_the_list_has_everyone(gradclinic):
     assert all(f"{name} " in ended.out for name in EVERYONE)
 
 
-@pytest.mark.parametrize("command", ["lint", "run"])
-@pytest.mark.parametrize("name", EVERYONE)
-def test_each_patient_has_the_finding_its_docstring_names_and_no_other(gradclinic, tmp_path, name, command):
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        pytest.param(patient.name, words, id=f"{words[0]}-{patient.name}")
+        for patient in EVERYONE.values()
+        for words in patient.examinations
+    ],
+)
+def test_each_examination_has_the_finding_of_the_patient_and_no_other(gradclinic, tmp_path, name, words):
     patient = EVERYONE[name]
-    ended = gradclinic(command, "--format", "json", "--output", "diagnosis.json", str(patient.path))
+    patient.come_to(tmp_path)
+    *command, target = words
+    ended = gradclinic(*command, "--format", "json", "--output", "diagnosis.json", target)
     found = json.loads((tmp_path / "diagnosis.json").read_text())["findings"]
     causes = [
         finding["code"] for finding in found if finding["severity"] != "info" and finding["kind"] == "cause"

@@ -1,6 +1,6 @@
-"""Show gradclinic at work on bundled training scripts, sick and healthy.
+"""Show gradclinic at work on bundled patients, sick and healthy.
 
-gradclinic demo                     the tour: lints and runs a few of them
+gradclinic demo                     the tour: reads, runs and probes a few of them
 gradclinic demo clip_after_step     one of them
 gradclinic demo --list              all of them
 """
@@ -8,7 +8,6 @@ gradclinic demo --list              all of them
 from __future__ import annotations
 
 import argparse
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
@@ -20,7 +19,7 @@ from gradclinic.child import command_line, environment
 from gradclinic.errors import GradclinicError, UsageError
 from gradclinic.gallery import Patient, patients
 
-TOUR = ("clip_after_step", "missing_zero_grad", "clip_scaled_gradients", "healthy_classifier")
+TOUR = ("clip_after_step", "missing_zero_grad", "clip_scaled_gradients", "compiled_force_field", "healthy_classifier")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,24 +53,24 @@ def _listing(everyone: Sequence[Patient]) -> Iterator[str]:
 
 
 def _visit(patient: Patient, ward: Path) -> None:
-    shutil.copy(patient.path, ward)
+    patient.come_to(ward)
     print(f"━━ {patient.name} ".ljust(79, "━"))
     print(patient.complaint)
     if patient.story:
         print(f"\n{patient.story}")
     print()
-    _command("lint", patient, ward)
-    if find_spec("torch") is None:
-        print("torch is not installed here, so the script was read and not run\n")
-    else:
-        _command("run", patient, ward)
+    for words in patient.examinations:
+        if words[0] != "lint" and find_spec("torch") is None:
+            print(f"torch is not installed here, so there is no `gradclinic {words[0]}`\n")
+        else:
+            _command(words, patient, ward)
 
 
-def _command(name: str, patient: Patient, ward: Path) -> None:
+def _command(words: Sequence[str], patient: Patient, ward: Path) -> None:
     """One gradclinic command as a user would type it, its output going where ours goes."""
-    print(f"$ gradclinic {name} {patient.path.name}", flush=True)
+    print(f"$ gradclinic {' '.join(words)}", flush=True)
     done = subprocess.run(
-        command_line(name, patient.path.name),
+        command_line(*words),
         cwd=ward,
         env=environment(),
         stderr=subprocess.STDOUT,
@@ -81,5 +80,5 @@ def _command(name: str, patient: Patient, ward: Path) -> None:
     if done.returncode != (1 if patient.finding else 0):
         expected = patient.finding or "nothing"
         raise GradclinicError(
-            f"{name} was to find {expected} in {patient.name} and ended with {done.returncode}"
+            f"{words[0]} was to find {expected} in {patient.name} and ended with {done.returncode}"
         )
