@@ -19,7 +19,13 @@ from gradclinic.child import command_line, environment
 from gradclinic.errors import GradclinicError, UsageError
 from gradclinic.gallery import Patient, patients
 
-TOUR = ("clip_after_step", "missing_zero_grad", "clip_scaled_gradients", "compiled_force_field", "healthy_classifier")
+TOUR = (
+    "clip_after_step",
+    "missing_zero_grad",
+    "clip_scaled_gradients",
+    "compiled_force_field",
+    "healthy_classifier",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
