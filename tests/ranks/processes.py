@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,15 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import SOURCE, Ended
+from tests.forks import free_port, server
 
 PROGRAMS = Path(__file__).parent / "programs"
 BIN = Path(sys.executable).parent
 TIME_LIMIT = 120
-_server = multiprocessing.get_context("forkserver")
-_server.set_forkserver_preload(
-    ["torch", "torch._dynamo", "torch.distributed.fsdp", "gradclinic.cli", "gradclinic.runtime.attached"]
-)
-"""What a rank would otherwise import by itself, torch._dynamo for the first step of an optimizer."""
 
 
 def started(folder: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
@@ -53,11 +48,9 @@ def run_command(folder: Path, *words: str, **variables: str) -> Ended:
 
 def on_each_rank(folder: Path, act: Callable[..., Any], *given: Any, ranks: int = 2) -> list[Ended]:
     """Call `act` in so many processes at once, with what torchrun puts into their environment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = free_port()
     children = [
-        _server.Process(target=_as_rank, args=(str(folder), rank, ranks, port, act, given))
+        server.Process(target=_as_rank, args=(str(folder), rank, ranks, port, act, given))
         for rank in range(ranks)
     ]
     for child in children:
@@ -127,7 +120,7 @@ def report_of_ranks(folder: Path, *words: str) -> dict[str, Any]:
 
 def report_of(folder: Path, *words: str) -> dict[str, Any]:
     """The report of `gradclinic run WORDS` on a single process that starts others."""
-    child = _server.Process(target=_run_alone, args=(str(folder), words))
+    child = server.Process(target=_run_alone, args=(str(folder), words))
     child.start()
     child.join(TIME_LIMIT)
     report = folder / "report.json"

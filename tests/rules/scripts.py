@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,9 @@ from typing import Any
 from gradclinic.engine import judge
 from gradclinic.facts import Source
 from gradclinic.static import observe_source
+from tests.forks import server
 
 TIME_LIMIT = 120
-_server = multiprocessing.get_context("forkserver")
-_server.set_forkserver_preload(["torch", "gradclinic.cli", "gradclinic.commands.run"])
 
 
 def codes(source: Source, script: str, folder: Path) -> list[str]:
@@ -36,7 +34,7 @@ def codes_by_run(script: str, folder: Path) -> list[str]:
 def run_report(script: str, folder: Path) -> dict[str, Any]:
     """The JSON document of `gradclinic run` on this script, in a process of its own."""
     (folder / "train.py").write_text(script)
-    child = _server.Process(target=_run, args=(str(folder),))
+    child = server.Process(target=_run, args=(str(folder),))
     child.start()
     child.join(TIME_LIMIT)
     if child.exitcode is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.forks import server
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -38,10 +39,6 @@ RUN = ("-m", "gradclinic", "run")
 CLIP = "nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
 
 
-_server = multiprocessing.get_context("forkserver")
-_server.set_forkserver_preload(["torch", "gradclinic.cli", "gradclinic.commands.run"])
-
-
 def started(folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, *words],
@@ -64,7 +61,7 @@ def run_by_itself(folder: Path, *words: str) -> tuple[int, str, str]:
 
 def run(folder: Path, *words: str) -> tuple[int | None, str, str]:
     """In a process that has torch imported already, which is most of what starting one costs."""
-    child = _server.Process(target=_run, args=(str(folder), ["run", *words]))
+    child = server.Process(target=_run, args=(str(folder), ["run", *words]))
     child.start()
     child.join()
     return child.exitcode, (folder / "stdout").read_text(), (folder / "stderr").read_text()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import multiprocessing
 import random
 import time
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gradclinic.train import CheckpointError, TrainStep, TrainStepError
+from tests.forks import server
 from tests.train.killed import EPOCHS, built, everything, run
 from tests.train.plain import same_bits, small_model, weights_of
 
@@ -106,13 +106,10 @@ def test_a_sampler_with_state_continues_where_it_was() -> None:
 
 def test_killed_twenty_times_the_run_ends_with_the_same_bits(tmp_path: Path) -> None:
     """`kill -9` at random moments, some of them inside a save."""
-    context = multiprocessing.get_context("forkserver")
-    # The server has imported torch, so that a restart costs milliseconds.
-    context.set_forkserver_preload(["tests.train.killed", "gradclinic.train.checkpoint"])
     chance = random.Random(7)
     for _ in range(20):
-        progress = context.Value("i", 0)
-        process = context.Process(target=run, args=(str(tmp_path), progress))
+        progress = server.Value("i", 0)
+        process = server.Process(target=run, args=(str(tmp_path), progress))
         process.start()
         enough = chance.randint(0, 4)
         while progress.value < enough and process.is_alive():
@@ -121,7 +118,7 @@ def test_killed_twenty_times_the_run_ends_with_the_same_bits(tmp_path: Path) -> 
         assert process.is_alive()
         process.kill()
         process.join()
-    last = context.Process(target=run, args=(str(tmp_path), progress))
+    last = server.Process(target=run, args=(str(tmp_path), progress))
     last.start()
     last.join()
     assert last.exitcode == 0

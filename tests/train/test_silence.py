@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.forks import free_port
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = "tests/train/scripts/every_loop.py"
@@ -24,12 +25,6 @@ def gradclinic(*arguments: str, **environment: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def free_port() -> str:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return str(listening.getsockname()[1])
 
 
 def test_lint_is_silent_on_every_loop() -> None:
