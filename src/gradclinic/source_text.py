@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from gradclinic.cells import NotANotebook, code_cells, document_of
+
 
 class UnreadableSource(Exception):
     """The message says in a few words why this file is no readable source."""
@@ -53,8 +55,8 @@ def decode(data: bytes) -> SourceText:
     return SourceText(text, encoding)
 
 
-def lines_of(path: str) -> tuple[str, ...]:
-    """The lines without their endings, for excerpts; none if there is no such source.
+def lines_of(path: str, cell: int | None = None) -> tuple[str, ...]:
+    """The lines of a file or of a notebook's cell without their endings; none if there is no such source.
 
     What was typed into a notebook or an interactive session is no file, and Python keeps its lines.
     """
@@ -62,7 +64,8 @@ def lines_of(path: str) -> tuple[str, ...]:
         version = os.stat(path)
     except OSError:
         return tuple(line.rstrip("\r\n") for line in linecache.getlines(path))
-    return _lines_of_file(path, (version.st_ino, version.st_mtime_ns, version.st_size))
+    lines = _lines_of_file(path, (version.st_ino, version.st_mtime_ns, version.st_size))
+    return lines if cell is None else _lines_of_cell(lines, cell)
 
 
 @lru_cache(maxsize=64)
@@ -72,3 +75,12 @@ def _lines_of_file(path: str, version: tuple[int, ...]) -> tuple[str, ...]:
         return tuple(line.rstrip("\r\n") for line in read_source(path).lines)
     except UnreadableSource:
         return ()
+
+
+@lru_cache(maxsize=64)
+def _lines_of_cell(lines: tuple[str, ...], number: int) -> tuple[str, ...]:
+    try:
+        cells = code_cells(document_of("\n".join(lines)))
+    except NotANotebook:
+        return ()
+    return next((tuple(cell.text.split("\n")) for cell in cells if cell.number == number), ())

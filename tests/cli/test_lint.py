@@ -126,6 +126,8 @@ def test_statistics_count_each_rule(gradclinic, sick_script, tmp_path):
     ended = gradclinic("lint", "--statistics")
     assert ended.code == 1
     assert ended.out.splitlines()[0].split() == ["2", "error", "GC109", "clip-after-step"]
+    (tmp_path / "broken.py").write_text("x = (")
+    assert "broken.py:1:5: not valid Python" in gradclinic("lint", "--statistics").error_line
 
 
 def test_the_report_goes_to_a_file(gradclinic, sick_script, tmp_path):

@@ -1,6 +1,6 @@
 """Find training bugs in source code, without importing it.
 
-Reads Python files, directories of them, or standard input (`-`), and never imports torch.
+Reads Python files, notebooks, directories of them, or standard input (`-`); never imports torch.
 A comment `# gradclinic: ignore[GC109]` on a line silences that rule there; lasting choices go
 into [tool.gradclinic] of pyproject.toml.
 
@@ -14,12 +14,21 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 from gradclinic.commands._shared import add_shared_arguments, config_for, emit, exit_code
 from gradclinic.config import Config
 from gradclinic.errors import UsageError
 from gradclinic.findings import Diagnosis
-from gradclinic.linting import STDIN, FixedFile, fix_files, fixable, lint
+from gradclinic.linting import (
+    STDIN,
+    FixedFile,
+    fix_files,
+    fixable,
+    lint,
+    read_baseline,
+    write_baseline,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--statistics", action="store_true", help="how often each rule fired, instead of where"
     )
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help="leave out what FILE knows of")
+    parser.add_argument(
+        "--write-baseline",
+        type=Path,
+        metavar="FILE",
+        help="write what is found to FILE, to be left out later",
+    )
     parser.add_argument(
         "--jobs", type=_jobs, default=0, metavar="N", help="processes (default: one per core)"
     )
@@ -51,9 +67,15 @@ def _jobs(word: str) -> int:
 def run(args: argparse.Namespace) -> int:
     _check_usage(args)
     config = config_for(args, args.paths)
-    diagnosis = lint(args.paths, config, jobs=args.jobs)
+    diagnosis = _look(config, args)
     if diagnosis.summary.files == 0 and not diagnosis.problems:
         _say(f"no Python files in {', '.join(args.paths)}; nothing was checked")
+    if args.write_baseline:
+        write_baseline(args.write_baseline, diagnosis.findings)
+        count = len(diagnosis.findings)
+        _say(f"wrote {count} finding{'' if count == 1 else 's'} to {args.write_baseline}")
+        _tell_problems(diagnosis)
+        return 2 if diagnosis.problems else 0
     if args.diff:
         _show_diff(diagnosis, config, args)
     else:
@@ -61,12 +83,24 @@ def run(args: argparse.Namespace) -> int:
             diagnosis = _fix(diagnosis, config, args)
         if args.statistics:
             print("\n".join(_statistics(diagnosis)))
+            _tell_problems(diagnosis)
         else:
             emit(diagnosis, args)
     return exit_code(diagnosis, config) or (2 if diagnosis.problems else 0)
 
 
+def _look(config: Config, args: argparse.Namespace) -> Diagnosis:
+    """What is found, without what the baseline knows."""
+    known = read_baseline(args.baseline) if args.baseline else None
+    diagnosis = lint(args.paths, config, jobs=args.jobs)
+    return known.without(diagnosis) if known else diagnosis
+
+
 def _check_usage(args: argparse.Namespace) -> None:
+    if args.write_baseline and (args.baseline or args.fix or args.unsafe_fixes or args.diff):
+        raise UsageError(
+            "--write-baseline only writes down what is found; leave out --baseline, --fix and --diff"
+        )
     if args.statistics and args.format != "text":
         raise UsageError(
             f"--statistics is text; --format {args.format} already holds every finding, leave one out"
@@ -80,7 +114,7 @@ def _fix(diagnosis: Diagnosis, config: Config, args: argparse.Namespace) -> Diag
     for file in fixed:
         file.write()
     _tell("fixed", fixed, diagnosis, args)
-    return lint(args.paths, config, jobs=args.jobs) if fixed else diagnosis
+    return _look(config, args) if fixed else diagnosis
 
 
 def _show_diff(diagnosis: Diagnosis, config: Config, args: argparse.Namespace) -> None:
@@ -89,6 +123,10 @@ def _show_diff(diagnosis: Diagnosis, config: Config, args: argparse.Namespace) -
         sys.stdout.writelines(file.diff())
     sys.stdout.flush()
     _tell("would fix", fixed, diagnosis, args)
+    _tell_problems(diagnosis)
+
+
+def _tell_problems(diagnosis: Diagnosis) -> None:
     for problem in diagnosis.problems:
         _say(problem)
 

@@ -141,7 +141,7 @@ def merge(findings: Iterable[Finding]) -> list[Finding]:
             ranks=tuple(sorted({*best.ranks, *other.ranks})),
             evidence=best.evidence + tuple(e for e in other.evidence if e.label not in seen),
             confidence=max(best.confidence, other.confidence),
-            fix=best.fix if best.fix and (best.fix.edits or not other.fix) else other.fix,
+            fix=best.fix if best.fix and (best.fix.edits or best.fix.changes or not other.fix) else other.fix,
         )
     return list(merged.values())
 

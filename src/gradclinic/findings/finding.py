@@ -45,6 +45,8 @@ class Edit:
     end_line: int
     end_column: int
     text: str
+    cell: int | None = None
+    """Of a notebook; lines then count within that cell."""
 
 
 @dataclass(frozen=True, slots=True)

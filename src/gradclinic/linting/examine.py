@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 
+from gradclinic.cells import SUFFIX
 from gradclinic.config import Config
 from gradclinic.engine import judge
 from gradclinic.errors import debugging, fault
@@ -13,6 +14,7 @@ from gradclinic.findings import Check, Finding, Point
 from gradclinic.ignores import without_ignored
 from gradclinic.judged import judged
 from gradclinic.linting.files import STDIN
+from gradclinic.linting.notebooks import program
 from gradclinic.linting.repairs import with_edits
 from gradclinic.source_text import SourceText, UnreadableSource, decode, read_source
 from gradclinic.static import observe_source
@@ -37,7 +39,8 @@ def examine(path: str, config: Config) -> Examined:
     except UnreadableSource as error:
         return Examined(problem=f"{name}: cannot be read: {error}")
     except SyntaxError as error:
-        place = f"{name}:{error.lineno}:{error.offset or 1}" if error.lineno else name
+        file = error.filename or name
+        place = f"{file}:{error.lineno}:{error.offset or 1}" if error.lineno else file
         return Examined(problem=f"{place}: not valid Python: {error.msg}")
     except RecursionError:
         return Examined(problem=f"{name}: nested too deeply to be followed")
@@ -59,7 +62,19 @@ def _standard_input() -> SourceText:
 
 
 def examine_text(source: SourceText, name: str, config: Config) -> Examined:
-    observation = observe_source(source.text, name)
-    found = without_ignored(judge([observation], config.codes(name)), source.text)
+    codes = config.codes(name)
+    if name.endswith(SUFFIX):
+        whole = program(source.text, name)
+        observation = whole.in_cells(observe_source(whole.code.text, name))
+        judgement = whole.in_lines(judge([observation], codes))
+        found = whole.in_cells(_finished(judgement, whole.code))
+    else:
+        observation = observe_source(source.text, name)
+        found = _finished(judge([observation], codes), source)
     looked_at = judged([observation], found)
-    return Examined(with_edits(found, source), looked_at.topics, looked_at.checklist)
+    return Examined(found, looked_at.topics, looked_at.checklist)
+
+
+def _finished(found: tuple[Finding, ...], code: SourceText) -> tuple[Finding, ...]:
+    """What no comment silences, with the edits that the source allows."""
+    return with_edits(without_ignored(found, code.text), code)

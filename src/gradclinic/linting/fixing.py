@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
 from gradclinic.config import Config
 from gradclinic.findings import Edit, Finding
 from gradclinic.linting.examine import examine_text
+from gradclinic.linting.notebooks import cell_text, one_cell, with_cell
 from gradclinic.source_text import SourceText
 
 MOST_FIXES = 200
@@ -22,16 +22,24 @@ def fix_source(source: SourceText, path: str, config: Config, *, unsafe: bool) -
         for finding in findings:
             if not fixable(finding, unsafe=unsafe):
                 continue
-            fixed = apply_edits(source, finding.fix.edits if finding.fix else ())
+            fixed = _edited(source, finding.fix.edits if finding.fix else ())
             if fixed is None:
                 continue
-            left = examine_text(fixed, path, config).findings
-            if _cured(finding.code, findings, left):
+            left = _found(fixed, path, config)
+            if left is not None and _cured(finding.code, findings, left):
                 source, findings = fixed, left
                 break
         else:
             return source, count
     return source, MOST_FIXES
+
+
+def _found(source: SourceText, path: str, config: Config) -> tuple[Finding, ...] | None:
+    """None if the source is no valid Python any more."""
+    try:
+        return examine_text(source, path, config).findings
+    except (SyntaxError, ValueError, RecursionError):
+        return None
 
 
 def fixable(finding: Finding, *, unsafe: bool) -> bool:
@@ -48,8 +56,16 @@ def _cured(code: str, before: Iterable[Finding], after: Iterable[Finding]) -> bo
     return now.count(code) < then.count(code) and len(now) <= len(then)
 
 
+def _edited(source: SourceText, edits: tuple[Edit, ...]) -> SourceText | None:
+    cell = one_cell(edits)
+    if cell is None:
+        return apply_edits(source, edits) if all(edit.cell is None for edit in edits) else None
+    text = apply_edits(SourceText(cell_text(source, cell)), edits)
+    return with_cell(source, cell, text.text) if text else None
+
+
 def apply_edits(source: SourceText, edits: Iterable[Edit]) -> SourceText | None:
-    """The source after these edits; None if they overlap, change nothing or leave no valid Python."""
+    """The source after these edits; None if they overlap or change nothing."""
     lines = source.lines
     starts = [0]
     for line in lines:
@@ -62,12 +78,4 @@ def apply_edits(source: SourceText, edits: Iterable[Edit]) -> SourceText | None:
         if end > untouched:
             return None
         text, untouched = text[:begin] + edit.text.replace("\n", newline) + text[end:], begin
-    return replace(source, text=text) if text != source.text and _parses(text) else None
-
-
-def _parses(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    return True
+    return replace(source, text=text) if text != source.text else None

@@ -21,8 +21,8 @@ class Excerpt:
 
 def excerpt(location: Location, before: int = LINES_BEFORE) -> Excerpt | None:
     """The line and a few before it; None when the file does not have it (any more)."""
-    lines = lines_of(location.path)
-    if location.cell is not None or not 1 <= location.line <= len(lines):
+    lines = lines_of(location.path, location.cell)
+    if not 1 <= location.line <= len(lines):
         return None
     first = max(location.line - before, 1)
     code = dedent("\n".join(line.expandtabs(4) for line in lines[first - 1 : location.line])).split("\n")

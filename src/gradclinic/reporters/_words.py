@@ -14,6 +14,11 @@ def place(location: Location) -> str:
     return f"{location}:{location.column + 1}" if location.column else str(location)
 
 
+def in_cell(location: Location) -> str:
+    """`cell 3, line 42`, for who cannot be shown a place inside a notebook."""
+    return f"cell {location.cell}, line {location.line}"
+
+
 def one_line(finding: Finding) -> str:
     where = f"{place(finding.location)}: " if finding.location else ""
     return f"{where}{finding.severity} {finding.code} {finding.name}: {finding.message}"

@@ -7,6 +7,7 @@ from typing import TextIO
 
 from gradclinic.findings import Diagnosis, Finding, Severity
 from gradclinic.reporters._page import Page
+from gradclinic.reporters._words import in_cell
 
 COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -20,15 +21,20 @@ def render(diagnosis: Diagnosis, out: TextIO, *, pages: Mapping[str, Page], quie
 
 def _annotation(finding: Finding) -> str:
     properties = {"title": f"{finding.code} {finding.name}"}
+    message = finding.message
     if finding.location:
         where = finding.location
-        properties |= {"file": where.path, "line": str(where.line), "col": str(where.column + 1)}
-    lines = [finding.message, *(f"{evidence.label}: {evidence.value}" for evidence in finding.evidence)]
+        properties["file"] = where.path
+        if where.cell is None:
+            properties |= {"line": str(where.line), "col": str(where.column + 1)}
+        else:  # a line would be one of the notebook's JSON
+            message = f"{in_cell(where)}: {message}"
+    lines = [message, *(f"{evidence.label}: {evidence.value}" for evidence in finding.evidence)]
     if finding.fix:
         lines.append(f"fix: {finding.fix.text}")
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    message = _data("\n".join(lines))
-    return f"::{COMMAND[finding.severity]} {listed}::{message}"
+    text = _data("\n".join(lines))
+    return f"::{COMMAND[finding.severity]} {listed}::{text}"
 
 
 def _data(text: str) -> str:

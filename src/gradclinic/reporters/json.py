@@ -73,16 +73,19 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _fix(fix: Fix) -> dict[str, Any]:
-    return {"text": fix.text, "edits": [asdict(edit) for edit in fix.edits], "safe": fix.safe}
+    edits = [_without_cell(asdict(edit)) for edit in fix.edits]
+    return {"text": fix.text, "edits": edits, "safe": fix.safe}
 
 
 def _location(finding: Finding) -> dict[str, Any] | None:
     if finding.location is None:
         return None
-    shown = asdict(finding.location)
-    if shown["cell"] is None:
-        del shown["cell"]
-    return shown
+    return _without_cell(asdict(finding.location))
+
+
+def _without_cell(place: dict[str, Any]) -> dict[str, Any]:
+    """Only notebooks have cells."""
+    return {key: value for key, value in place.items() if key != "cell" or value is not None}
 
 
 def _without_empty(shown: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from gradclinic import __version__
 from gradclinic.findings import Diagnosis, Edit, Finding, Severity
 from gradclinic.reporters._page import Page
+from gradclinic.reporters._words import in_cell
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -76,29 +77,32 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
             "evidence": {evidence.label: evidence.value for evidence in finding.evidence},
         },
     }
-    if finding.fix and finding.fix.edits:
+    if finding.fix and finding.fix.edits and finding.location and finding.location.cell is None:
         changes = [_change(path, edits) for path, edits in groupby(finding.fix.edits, lambda edit: edit.path)]
         result["fixes"] = [{"description": {"text": finding.fix.text}, "artifactChanges": changes}]
     return result
 
 
 def _message(finding: Finding) -> str:
-    return f"{finding.message}. Fix: {finding.fix.text}" if finding.fix else finding.message
+    where = finding.location
+    message = (
+        finding.message if where is None or where.cell is None else f"{in_cell(where)}: {finding.message}"
+    )
+    return f"{message}. Fix: {finding.fix.text}" if finding.fix else message
 
 
 def _locations(finding: Finding) -> list[dict[str, Any]]:
     where = finding.location
     if where is None:
         return []
-    location: dict[str, Any] = {
-        "physicalLocation": {
-            "artifactLocation": {"uri": _uri(where.path)},
-            "region": {"startLine": where.line, "startColumn": where.column + 1},
-        }
-    }
-    if where.function:
-        location["logicalLocations"] = [{"name": where.function, "kind": "function"}]
-    return [location]
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(where.path)}}
+    logical = [{"name": where.function, "kind": "function"}] if where.function else []
+    if where.cell is None:
+        place["region"] = {"startLine": where.line, "startColumn": where.column + 1}
+    else:  # a region would be one of the notebook's JSON
+        logical.append({"name": in_cell(where), "kind": "element"})
+    location: dict[str, Any] = {"physicalLocation": place}
+    return [location | {"logicalLocations": logical} if logical else location]
 
 
 def _change(path: str, edits: Iterable[Edit]) -> dict[str, Any]:
