@@ -45,6 +45,8 @@ class Parameter:
     """Equal for parameters that share their memory."""
     model: str = ""
     """The id of the model that registers it."""
+    copy_of: str = ""
+    """The embedding whose values this weight of a linear layer began with, in memory of its own."""
     cut: Cut | None = None
     """Where the way from it to the loss was cut, when that was seen."""
 

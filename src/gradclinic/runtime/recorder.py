@@ -87,6 +87,17 @@ class Recorder:
         """The last event of this kind that is on the tape."""
         return next((event for event in reversed(self._events) if event.kind is kind), None)
 
+    def losses_stepped_on(self) -> dict[str, Location]:
+        """For each optimizer, where the backward was called that came right before its first step."""
+        found: dict[str, Location] = {}
+        backward: Location | None = None
+        for event in self._events:
+            if event.kind is EventKind.BACKWARD:
+                backward = event.where
+            elif event.kind is EventKind.STEP and event.actor is not None and backward is not None:
+                found.setdefault(event.actor, backward)
+        return found
+
     def counted(self, *kinds: EventKind) -> int:
         return sum(self._totals[kind, ""] for kind in kinds)
 

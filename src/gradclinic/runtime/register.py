@@ -47,6 +47,7 @@ class Entry:
     owner: str = ""
     storage: int = 0
     model: str = ""
+    copy_of: str = ""
     cut: Cut | None = None
 
 
@@ -218,6 +219,7 @@ def _frozen(entry: Entry, steps: dict[str, int], total: int) -> Parameter:
         owner=entry.owner,
         storage=entry.storage,
         model=entry.model,
+        copy_of=entry.copy_of,
         cut=entry.cut,
     )
 

@@ -43,6 +43,7 @@ rule = Rule(
     sources=(Source.RUNTIME, Source.PROBE),
     topic="parameters and the loss",
     explains=("GC612",),
+    subsumes=("GC104", "GC105"),
 )
 
 BAD = """
@@ -131,16 +132,20 @@ for step in range(20):
     optimizer.step()
 """
 
+LEFT_OVER = frozenset({"aux", "auxiliary", "head", "fc", "classifier", "pooler", "logits", "unused", "extra"})
 TOLD_BY_OTHERS = frozenset({CutKind.TENSOR, CutKind.NUMPY, CutKind.GRAD, CutKind.CHECKPOINT})
 
 
 @rule.check
 def never_given_a_gradient(census: Census) -> Iterator[Finding]:
     lost = [p for p in census.parameters if _lost(p, census)]
-    for ran in (True, False):
-        group = [p for p in lost if p.ran is ran]
+    idle = {p.name: holder for p in lost if (holder := _idle_holder(p, census))}
+    groups = [([p for p in lost if idle.get(p.name) == id], id) for id in dict.fromkeys(idle.values())]
+    groups += [([p for p in lost if p.name not in idle and p.ran is ran], "") for ran in (True, False)]
+    for group, optimizer in groups:
         if not group:
             continue
+        ran = bool(optimizer) or group[0].ran
         first = next((p for p in group if p.cut), group[0])
         at = first.cut.where if first.cut else None
         how = "runs, but what it computes does not reach the loss" if ran else "never runs"
@@ -159,8 +164,8 @@ def never_given_a_gradient(census: Census) -> Iterator[Finding]:
             if ran
             else "call it in forward, or remove it",
             confidence=0.93 if ran else 0.8,
-            severity=None if ran else Severity.WARNING,
-            subject=first.name,
+            severity=None if ran else _severity_of_unused(group),
+            subject=optimizer or first.name,
         )
 
 
@@ -190,6 +195,23 @@ def _unreached(lost: dict[str, Location | None], every: list[str]) -> Iterator[F
         )
 
 
+def _severity_of_unused(group: list[Parameter]) -> Severity:
+    """A head that is not called may be left over from another use of the model."""
+    parts = {part.lower() for name in modules_of(group) for part in name.rpartition(".")[2].split("_")}
+    return Severity.INFO if parts & LEFT_OVER else Severity.WARNING
+
+
+def _idle_holder(p: Parameter, census: Census) -> str:
+    """The optimizer of a parameter that was seen to be cut off, when all it holds was, while others train."""
+    if not p.cut or p.cut.role is not CutRole.PATH or not any(other.reached for other in census.parameters):
+        return ""
+    for id in p.holders:
+        held = [other for other in census.parameters if id in other.holders and other.trainable]
+        if not any(other.reached for other in held) and any(other.cut for other in held):
+            return id
+    return ""
+
+
 def _bias_of_learner(name: str, lost: dict[str, Location | None], every: list[str]) -> bool:
     module, _, leaf = name.rpartition(".")
     return leaf == "bias" and f"{module}.weight" in every and f"{module}.weight" not in lost
@@ -198,10 +220,10 @@ def _bias_of_learner(name: str, lost: dict[str, Location | None], every: list[st
 def _lost(p: Parameter, census: Census) -> bool:
     if p.reached or not (p.trainable and p.holders and p.registered) or p.updates < ENOUGH_STEPS:
         return False
-    if not any(set(other.holders) & set(p.holders) and other.reached for other in census.parameters):
-        return False
     if p.cut and (p.cut.role is not CutRole.PATH or p.cut.kind in TOLD_BY_OTHERS):
         return False
+    if not any(set(other.holders) & set(p.holders) and other.reached for other in census.parameters):
+        return bool(_idle_holder(p, census))
     module, _, leaf = p.name.rpartition(".")
     if leaf == "bias" and any(o.name == f"{module}.weight" and o.reached for o in census.parameters):
         return False

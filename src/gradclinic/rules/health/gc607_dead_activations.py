@@ -2,7 +2,7 @@
 
 ## What it finds
 A hidden ReLU of at least eight units of which nine in ten give zero for all samples of every batch that
-was looked at, in a run that does not learn.
+was looked at, in a run that does not learn; or one whose units all do, look after look.
 
 ## Why it hurts
 A unit that is zero everywhere passes no gradient, so nothing can bring it back. A layer of dead units
@@ -75,21 +75,24 @@ for step in range(100):
 DEAD = 0.9
 FEWEST_UNITS = 8
 LOOKS = 3
+LOOKS_AT_NOTHING = 6
 
 
 @rule.check
 def units_are_dead(training: Training) -> Iterator[Finding]:
-    outcome = progress(training)
-    if outcome.verdict in (Verdict.LEARNING, Verdict.UNKNOWN) or training.breakdown is not None:
+    if training.breakdown is not None:
         return
-    dead = [activation for activation in training.activations if _is_dead(activation)]
+    outcome = progress(training)
+    # Below a layer that gives nothing at all nothing is learned, whatever the loss does above it.
+    stuck = outcome.verdict in (Verdict.FLAT, Verdict.WORSE)
+    dead = [a for a in training.activations if (stuck and _is_dead(a)) or _gives_nothing(a)]
     if not dead:
         return
     worst = max(dead, key=lambda activation: activation.samples[-1].dead)
     share = worst.samples[-1].dead
     yield rule.finding(
-        f"{share:.0%} of the units of ReLU {worst.ordinal + 1} are zero for every sample, and the run "
-        "does not learn",
+        f"{share:.0%} of the units of ReLU {worst.ordinal + 1} are zero for every sample"
+        + (", and the run does not learn" if stuck else ": nothing before it learns"),
         worst.where or training.backward,
         evidence={
             "dead units": " ".join(f"{sample.dead:.0%}" for sample in worst.samples[-6:]),
@@ -100,6 +103,12 @@ def units_are_dead(training: Training) -> Iterator[Finding]:
         confidence=0.9,
         subject=training.optimizer.id,
     )
+
+
+def _gives_nothing(activation: Activation) -> bool:
+    """Zero for every sample whenever it was looked at: it never was alive, or died at once and for good."""
+    latest = activation.samples[-LOOKS_AT_NOTHING:]
+    return _is_dead(activation) and len(latest) == LOOKS_AT_NOTHING and all(s.dead == 1.0 for s in latest)
 
 
 def _is_dead(activation: Activation) -> bool:

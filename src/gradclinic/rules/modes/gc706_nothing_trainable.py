@@ -2,7 +2,8 @@
 
 ## What it finds
 An optimizer that steps although none of its parameters requires a gradient: everything was
-frozen, or adapters matched no module of the model.
+frozen, or adapters matched no module of the model. Also one that trains nothing but the bias of a
+single layer whose weight is frozen like all others.
 
 ## Why it hurts
 The loop runs, the loss is printed, and no weight changes.
@@ -20,9 +21,10 @@ A model of which only a small part trains is ordinary and not reported.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from gradclinic.facts import Census, Source
+from gradclinic.facts import Census, Parameter, Source
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._naming import counted
 from gradclinic.rules._rule import Rule
@@ -71,6 +73,24 @@ for step in range(20):
     optimizer.step()
 """
 
+BAD_ONE_BIAS = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)).requires_grad_(False)
+for name, parameter in model.named_parameters():
+    if "lora" in name or name == "2.bias":
+        parameter.requires_grad = True
+optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+"""
+
 GOOD = """
 import torch
 from torch import nn
@@ -78,7 +98,7 @@ from torch import nn
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
 for name, parameter in model.named_parameters():
-    parameter.requires_grad = name == "2.bias"
+    parameter.requires_grad = name.endswith("bias")
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 for step in range(20):
     x = torch.randn(32, 4)
@@ -90,7 +110,21 @@ for step in range(20):
 
 
 @rule.check
-def all_frozen(census: Census) -> Iterator[Finding]:
+def too_little_trains(census: Census) -> Iterator[Finding]:
+    only = _only_bias(census)
+    if only is not None and len(census.holders) == 1:
+        holder = census.holders[0]
+        yield rule.finding(
+            f"{only.name} is all that trains: the weight of its own layer and every other are frozen",
+            holder.built,
+            evidence={
+                "trainable": f"{only.name}, {counted(math.prod(only.shape), 'number')}",
+                "frozen": counted(sum(not p.trainable for p in census.parameters), "tensor"),
+            },
+            fix="correct the names that adapters look for, or unfreeze what should learn",
+            confidence=0.9,
+            subject=holder.id,
+        )
     for holder in census.holders:
         held = [p for p in census.parameters if holder.id in p.holders]
         if held and not any(p.trainable or p.reached for p in held):
@@ -102,3 +136,14 @@ def all_frozen(census: Census) -> Iterator[Finding]:
                 confidence=0.97,
                 subject=holder.id,
             )
+
+
+def _only_bias(census: Census) -> Parameter | None:
+    """The bias of one layer, when it is the only thing that trains and its own weight does not."""
+    trained = [p for p in census.parameters if p.trainable and p.holders and p.registered]
+    frozen = {p.name for p in census.parameters if not p.trainable and p.registered}
+    if len(trained) != 1 or len(trained) != sum(p.trainable for p in census.parameters):
+        return None
+    module, _, leaf = trained[0].name.rpartition(".")
+    alone = leaf == "bias" and f"{module}.weight" in frozen and len(frozen) > 1
+    return trained[0] if alone else None

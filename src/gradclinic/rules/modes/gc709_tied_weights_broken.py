@@ -2,7 +2,8 @@
 
 ## What it finds
 Two parameters of a model that are different objects over the same memory, as
-`nn.Parameter(other.weight)` or `a.weight.data = b.weight.data` make them.
+`nn.Parameter(other.weight)` or `a.weight.data = b.weight.data` make them; and an output layer that
+begins with the very values of an embedding, in memory of its own.
 
 ## Why it hurts
 They look tied and are not one parameter: each collects half of the gradient and keeps its own
@@ -16,8 +17,8 @@ Assign the parameter itself: `head.weight = embedding.weight`.
 Copying the values once: they part at the first step.
 
 ## Known limits
-Weights that were separated before the first step are two ordinary tensors and cannot be told from
-weights that were never tied.
+Weights that were separated before the first step and hold other values are two ordinary tensors and
+cannot be told from weights that were never tied.
 """
 
 from __future__ import annotations
@@ -64,6 +65,23 @@ for step in range(20):
     optimizer.step()
 """
 
+BAD_COPIED = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+embedding, head = nn.Embedding(11, 8), nn.Linear(8, 11, bias=False)
+head.weight = nn.Parameter(embedding.weight.detach().clone())
+model = nn.Sequential(embedding, head)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for step in range(20):
+    tokens = torch.randint(11, (32,))
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(tokens), (tokens + 1) % 11)
+    loss.backward()
+    optimizer.step()
+"""
+
 GOOD = """
 import torch
 from torch import nn
@@ -96,6 +114,15 @@ for step in range(20):
 def two_over_one_memory(census: Census) -> Iterator[Finding]:
     seen: dict[tuple[int, tuple[int, ...], str], Parameter] = {}
     for p in census.parameters:
+        if p.copy_of:
+            yield rule.finding(
+                f"{p.name} begins as a copy of {p.copy_of}, and the two part at the first step",
+                p.built,
+                evidence={"shape": p.shape, "equal at the first step": "every value"},
+                fix=f"assign the parameter itself: {p.name} = {p.copy_of}",
+                confidence=0.9,
+                subject=p.name,
+            )
         if not p.storage or not p.registered or not p.trainable:
             continue
         other = seen.setdefault((p.storage, p.shape, p.model), p)

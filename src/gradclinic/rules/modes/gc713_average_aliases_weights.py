@@ -1,8 +1,9 @@
 """A kept copy of the weights is the live weights themselves.
 
 ## What it finds
-A second model whose parameters share memory with the model that trains, and a remembered
-state_dict that is loaded back after updates and turns out to be the model's own memory.
+A second model whose parameters share memory with the model that trains, an average that the live
+weights are mixed into and that is their own memory, and a remembered state_dict that is loaded back
+after updates and turns out to be the model's own memory.
 
 ## Why it hurts
 `state_dict()`, `p.data` and `copy.copy` hand out the same memory. An average, a target network
@@ -17,7 +18,8 @@ Copy: `copy.deepcopy(model)`, `copy.deepcopy(model.state_dict())`, or
 Lowering the decay of the average: it has nothing to average.
 
 ## Known limits
-An alias is known when a model holds it, or when it is loaded back.
+An alias is known when a model holds it, when it is averaged in place in the first steps, or when it
+is loaded back.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Census, Load, Parameter, Source
+from gradclinic.facts.averages import SelfAverage
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._naming import listed
 from gradclinic.rules._rule import Rule
@@ -77,6 +80,24 @@ for step in range(20):
     optimizer.step()
 """
 
+BAD_AVERAGE = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+shadow = {name: p.data for name, p in model.named_parameters()}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+    for name, p in model.named_parameters():
+        shadow[name].mul_(0.9).add_(p.data, alpha=0.1)
+"""
+
 GOOD = """
 import copy
 
@@ -104,6 +125,9 @@ model.load_state_dict(best)
 """
 
 
+OFTEN = 2
+
+
 @rule.check
 def loaded_onto_itself(load: Load) -> Iterator[Finding]:
     if load.aliases * 2 > load.wanted and load.updates_before:
@@ -114,6 +138,18 @@ def loaded_onto_itself(load: Load) -> Iterator[Finding]:
             fix="keep a copy: copy.deepcopy(model.state_dict())",
             confidence=0.96,
             subject=load.model,
+        )
+
+
+@rule.check
+def mixed_into_itself(average: SelfAverage) -> Iterator[Finding]:
+    if average.times >= OFTEN:
+        yield rule.finding(
+            f"{listed(average.parameters, most=2)} are averaged into their own memory: there is no average",
+            average.where,
+            evidence={"same memory": listed(average.parameters), "times seen": average.times},
+            fix="keep copies: p.detach().clone(), or copy.deepcopy(model)",
+            confidence=0.96,
         )
 
 

@@ -13,7 +13,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.loss import LossCall, Op
-from gradclinic.runtime.closeup.trail import Made, Trail
+from gradclinic.runtime.closeup.trail import RESHAPING, Made, Trail
 from gradclinic.runtime.values import number, readable
 
 WATCHED = frozenset(
@@ -30,6 +30,8 @@ WATCHED = frozenset(
     }
 )
 _MOST_ELEMENTS = 4_000_000
+_OF_A_DIFFERENCE = frozenset({"pow", "abs", "mul", "sqrt", "log", "cosh", "clamp", "where"})
+"""What may stand between a difference and its mean."""
 
 
 @dataclass
@@ -74,14 +76,11 @@ class Calls:
 
     def difference(self, reduced: Made, where: Location, result: torch.Tensor) -> None:
         """A mean of differences written by hand: `((prediction - target) ** 2).mean()`."""
-        made = reduced
-        for _ in range(3):
-            if made.op.name in ("sub", "rsub"):
-                break
-            if made.op.name not in ("pow", "abs", "mul") or not made.parents:
-                return
-            made = made.parents[0]
-        if made.op.name not in ("sub", "rsub") or len(made.given) != 2 or len(made.parents) != 1:
+        made: Made | None = reduced
+        while made is not None and made.op.name in _OF_A_DIFFERENCE:
+            made = next((parent for parent in made.parents if parent.has_graph), None)
+        # A target carries no graph: two predictions may well be compared pair by pair.
+        if made is None or made.op.name not in ("sub", "rsub") or sorted(made.carrying) != [False, True]:
             return
         one, other = made.given
         if len(one) != len(other) and {one, other} == {(max(one),), (max(one), 1)}:
@@ -135,8 +134,8 @@ class Calls:
         counted = target[target != ignored]
         if counted.numel():
             about["target_range"] = (float(counted.min()), float(counted.max()))
-        rows = target if target.dim() == 2 else getattr(target, "_base", None)
-        if rows is None or rows.dim() != 2 or rows.numel() != target.numel() or self._tokens is None:
+        rows = self._in_rows(target)
+        if rows is None or self._tokens is None:
             return about
         ends = _ends(rows)
         if ends is None or ends[0] == ignored or given.get("weight") is not None:
@@ -146,6 +145,18 @@ class Calls:
             about["padding_share"] = sum(runs) / rows.numel()
             about["padding_value"] = value
         return about
+
+    def _in_rows(self, target: torch.Tensor) -> torch.Tensor | None:
+        """As it was before it was flattened."""
+        if target.dim() == 2:
+            return target
+        made = self._trail.of(target)
+        while made is not None and made.op.name in RESHAPING and made.given:
+            before = made.given[0]
+            if len(before) == 2 and before[0] * before[1] == target.numel():
+                return target.reshape(before)
+            made = made.parents[0] if made.parents else None
+        return None
 
 
 @cache

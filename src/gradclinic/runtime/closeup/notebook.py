@@ -12,10 +12,11 @@ from gradclinic.facts.cut import Cut, CutKind, CutRole
 from gradclinic.facts.location import Location
 from gradclinic.facts.loss import DomainEdge, Op, SoftmaxUse
 from gradclinic.runtime import graph
+from gradclinic.runtime.closeup.averages import Averages
 from gradclinic.runtime.closeup.breaks import Breaks, edge_of
 from gradclinic.runtime.closeup.calls import WATCHED, Calls
 from gradclinic.runtime.closeup.trail import Break, Edge, Made, Trail, name_of, op_of, tensors_in
-from gradclinic.runtime.register import Register
+from gradclinic.runtime.register import Entry, Register
 from gradclinic.runtime.scene import Scene
 
 _DATA = torch.Tensor.data.__get__  # type: ignore[attr-defined]
@@ -26,11 +27,13 @@ _LIKELIER = (CutKind.GRAD, CutKind.NUMPY, CutKind.TENSOR, CutKind.ITEM, CutKind.
 
 class Notebook:
     def __init__(self, scene: Scene) -> None:
+        self._recorder = scene.recorder
         self._places = scene.recorder.places
         self._register: Register = scene.register
         self.trail = Trail()
         self.breaks = Breaks(self.trail)
         self.calls = Calls(self.trail)
+        self._averages = Averages()
         self._lines = scene.lines
         self._writes = scene.writes
         self._cuts: dict[tuple[object, ...], tuple[Break | None, Cut]] = {}
@@ -60,6 +63,7 @@ class Notebook:
         called = func.__name__
         if called in _WRITES or (called.endswith("_") and not called.endswith("__")):
             self._writes.append((where, called, tuple(tensors[0].shape) if tensors else ()))
+            self._averages.note(called, args, kwargs, where)
         cut = self.breaks.at(name, args, tensors, result, where)
         for made in results:
             self._keep(func, name, args, kwargs, tensors, made, where, cut)
@@ -93,6 +97,7 @@ class Notebook:
             marks,
             self.breaks.lost(name, args, result).union(*(one.lost_terms for one in parents)),
             tuple(tuple(tensor.shape) for tensor in tensors),
+            tuple(tensor.requires_grad for tensor in tensors),
         )
         self.trail.keep(result, made)
         if result.grad_fn is not None:
@@ -179,6 +184,7 @@ class Notebook:
         yield from self.calls.found()
         yield from self._edges.values()
         yield from self._softmaxes.values()
+        yield from self._averages.found(self._register.entries.values())
         yield from self._told_cuts()
 
     def _told_cuts(self) -> Iterator[Cut]:
@@ -192,15 +198,25 @@ class Notebook:
             for entry in known:
                 entry.cut = entry.cut or told
             yield told
-        told_paths: set[tuple[object, ...]] = set()
+        yield from self._told_paths()
+
+    def _told_paths(self) -> Iterator[Cut]:
+        """Of several cuts before one parameter, that of the loss its own optimizer steps after."""
+        own_losses = self._recorder.losses_stepped_on()
+        chosen: dict[int, tuple[Break, Location]] = {}
         for one, here in self._paths.items():
-            behind = [entries[leaf] for leaf in one.leaves if leaf in entries]
-            lost = [e for e in behind if e.trainable and e.holders and not e.reached and e.cut is None]
-            if not lost:
-                continue
-            told = Cut(one.kind, CutRole.PATH, one.where, here, tuple(entry.name for entry in lost))
-            for entry in lost:
+            for leaf in one.leaves & self._register.entries.keys():
+                entry = self._register.entries[leaf]
+                if not (entry.trainable and entry.holders) or entry.reached or entry.cut is not None:
+                    continue
+                own = {own_losses.get(holder) for holder in entry.holders}
+                if leaf not in chosen or (here in own and chosen[leaf][1] not in own):
+                    chosen[leaf] = (one, here)
+        lost: dict[tuple[CutKind, Location, Location], list[Entry]] = {}
+        for leaf, (one, here) in chosen.items():
+            lost.setdefault((one.kind, one.where, here), []).append(self._register.entries[leaf])
+        for (kind, where, here), behind in lost.items():
+            told = Cut(kind, CutRole.PATH, where, here, tuple(entry.name for entry in behind))
+            for entry in behind:
                 entry.cut = told
-            if (one.kind, one.where) not in told_paths:
-                told_paths.add((one.kind, one.where))
-                yield told
+            yield told

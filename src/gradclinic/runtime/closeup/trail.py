@@ -100,6 +100,8 @@ class Made:
     """Breaks behind summands that had no graph when they were added to one that had."""
     given: tuple[tuple[int, ...], ...] = ()
     """Shapes of the tensors it was given."""
+    carrying: tuple[bool, ...] = ()
+    """Which of these carried a graph."""
 
     def through(self) -> Made:
         """The operation behind those that only change the shape."""

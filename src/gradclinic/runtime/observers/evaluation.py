@@ -20,6 +20,7 @@ from gradclinic.facts import EventKind, Location
 from gradclinic.facts.modes import Evaluation, ModeOfTraining
 from gradclinic.runtime.patching import unseen
 from gradclinic.runtime.scene import Scene
+from gradclinic.runtime.verdict import Verdict
 
 _JUDGES = ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "binary_cross_entropy_with_logits")
 _A_FEW = 3
@@ -47,6 +48,7 @@ class _Pass:
 class Modes:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self.verdict = Verdict(scene.recorder, self.judged)
         self._models: weakref.WeakKeyDictionary[nn.Module, _Model] = weakref.WeakKeyDictionary()
         self._by_id: dict[int, _Model] = {}
         self._since_step: dict[int, tuple[weakref.ref[nn.Module], Location, bool]] = {}
@@ -72,18 +74,21 @@ class Modes:
         if grad:
             self._since_step[id(module)] = (weakref.ref(module), here, module.training)
         self._last_quiet = key if not grad and module.training and known.layers else None
+        if self._last_quiet is not None:
+            self.verdict.follow(_tensors(result))
         if carries and not module.training:
             self._graph_run.append(key)
         elif not carries:
             self._graph_run.clear()
 
     def judged(self, *args: Any, **kwargs: Any) -> None:
-        """A loss was computed; with gradients off it can only be for looking at."""
+        """A loss or a score was computed; with gradients off it can only be for looking at."""
         if self._last_quiet is not None and not torch.is_grad_enabled():
             self._judged[self._last_quiet] = self._judged.get(self._last_quiet, 0) + 1
             self._last_quiet = None
 
     def differentiated(self, *args: Any, **kwargs: Any) -> None:
+        self.verdict.stop()
         self._count_graphs()
         if self._pass is not None:
             self._pass.backwards += 1
@@ -117,7 +122,7 @@ class Modes:
             if m.in_eval and m.where is not None
         ]
         for (address, where), count in self._judged.items():
-            self._evaluation(address, where, count, True, False, "a loss was computed with gradients off")
+            self._evaluation(address, where, count, True, False, "judged by a loss or score, gradients off")
         for (address, where), count in self._graphs.items():
             self._evaluation(address, where, count, False, True, "in eval mode, and no backward followed")
         return [*told, *self._found.values()]
@@ -184,6 +189,7 @@ def install(scene: Scene) -> None:
     scene.wrap(DataLoader, "__iter__", scope="mode pass", after=modes.pass_begins)
     for name in _JUDGES:
         scene.wrap(functional, name, scope="mode loss", after=modes.judged)
+    scene.patches.on_undo(modes.verdict.stop)
     scene.patches.on_undo(register_optimizer_step_post_hook(step_hook).remove)
     scene.facts.append(modes.tell)
 
@@ -199,6 +205,8 @@ def _outermost(original: Any, scene: Scene, modes: Modes) -> Any:
         if inside or torch.compiler.is_compiling():
             return original(self, *args, **kwargs)
         inside = True
+        if modes.verdict.following:
+            recorder.safely(modes.verdict.stop)
         try:
             result = original(self, *args, **kwargs)
         finally:

@@ -11,6 +11,7 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from gradclinic.facts import EventKind
+from gradclinic.runtime.copies import note_copies
 from gradclinic.runtime.names import builder
 from gradclinic.runtime.patching import unseen
 from gradclinic.runtime.register import Register
@@ -52,6 +53,8 @@ def install(scene: Scene) -> None:
             return
         register.look()
         register.describe(actor, optimizer)
+        if count == 1:
+            note_copies(register.entries.values())
         earlier[actor] = tuple(register.stepped)
         register.look_for_zeros()
         copies.clear()

@@ -1,0 +1,16 @@
+"""Averages of weights, as they are kept by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradclinic.facts.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class SelfAverage:
+    """A line that mixes live weights into an average which lies in the same memory."""
+
+    where: Location
+    parameters: tuple[str, ...]
+    times: int
