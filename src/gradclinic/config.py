@@ -28,6 +28,8 @@ class Config:
     """None: findings never fail the command."""
     exclude: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    store: bool = True
+    """`run` keeps what it saw in .gradclinic/."""
 
     def overruled(
         self, *, select: tuple[str, ...], ignore: tuple[str, ...], fail_on: Severity | None
@@ -132,6 +134,12 @@ def _strings(value: object, where: str) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _yes_or_no(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{where} must be true or false; it is {value!r}")
+    return value
+
+
 def _codes_by_pattern(value: object, where: str) -> dict[str, frozenset[str]]:
     if not isinstance(value, dict):
         raise UsageError(
@@ -149,6 +157,7 @@ _KEYS: dict[str, Callable[[object, str], object]] = {
     "fail-on": fail_on,
     "exclude": _strings,
     "per-file-ignores": _codes_by_pattern,
+    "store": _yes_or_no,
 }
 
 

@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradclinic.commands._diagnosing import diagnose
@@ -29,11 +30,13 @@ from gradclinic.commands._shared import add_shared_arguments, config_for, emit, 
 from gradclinic.config import Config
 from gradclinic.errors import UsageError
 from gradclinic.findings import Summary
+from gradclinic.keeping import keep_diagnosis
 from gradclinic.processes.environment import launched_rank, leave_alone, watched
 from gradclinic.processes.gather import gather
 from gradclinic.processes.launch import launch
 from gradclinic.processes.meeting import Meeting
 from gradclinic.processes.record import Record, record_folder, records, unwatched
+from gradclinic.store.folder import new_run
 
 if TYPE_CHECKING:
     from gradclinic.runtime import Recording
@@ -47,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--steps", type=_positive, metavar="N", help="end the script cleanly after N optimizer steps"
     )
+    parser.add_argument("--no-store", action="store_true", help="keep nothing of the run in .gradclinic/")
     parser.add_argument(
         "-m",
         dest="module",
@@ -81,44 +85,54 @@ def run(args: argparse.Namespace) -> int:
 def _run_command(command: Sequence[str], args: argparse.Namespace) -> int:
     config = config_for(args, [os.getcwd()])
     started = time.monotonic()
+    kept = _kept_in(command[0], args, config)
     with record_folder() as folder:
-        code = launch(command, watched(os.environ, folder, args.steps))
+        code = launch(command, watched(os.environ, folder, args.steps, kept))
         told, problems = tuple(records(folder)), unwatched(folder)
     if not told and not problems and code == 0:
         problems = (f"no process of `{' '.join(command)}` was seen to train",)
-    return _report(" ".join(command), told, config, args, code, started, problems)
+    return _report(" ".join(command), told, config, args, code, started, problems, kept)
 
 
 def _run_script(words: Sequence[str], args: argparse.Namespace) -> int:
+    from gradclinic.commands._keeper import Keeper
     from gradclinic.runtime.script import execute
 
     program, recording, config = _prepared(words, args)
     started, process = time.monotonic(), os.getpid()
+    kept = _kept_in(words[0], args, config)
+    keeper = Keeper(kept, recording, words, config)
     with record_folder() as folder:
-        os.environ.update(watched(os.environ, folder, args.steps))
+        os.environ.update(watched(os.environ, folder, args.steps, kept))
         code = execute(program, words[1:], recording)
         if os.getpid() != process:
             # A child that the script forked has come to its end; its parent goes on and reports.
             return code
         own = Record(recording.observation(), recording.steps, recording.problems, final=True)
         told, problems = (own, *records(folder)), unwatched(folder)
-    return _report(words[0], told, config, args, code, started, problems)
+    kept = keeper.finish(quiet=args.quiet)
+    return _report(words[0], told, config, args, code, started, problems, kept)
 
 
 def _run_as_rank(words: Sequence[str], args: argparse.Namespace) -> int:
     """One of several ranks that a launcher started: the first diagnoses all, or one that fails."""
-    from gradclinic.runtime.scribe import Scribe
+    from gradclinic.commands._keeper import Keeper
+    from gradclinic.runtime.scribe import Scribe, rank_now
     from gradclinic.runtime.script import execute
 
     program, recording, config = _prepared(words, args)
     started, process = time.monotonic(), os.getpid()
     meeting = Meeting()
-    os.environ.update(watched(os.environ, meeting.folder, args.steps))
+    kept = _kept_in(words[0], args, config)
+    kept = kept and Path(meeting.agree(str(kept)))
+    keeper = Keeper(kept, recording, words, config, rank_now)
+    os.environ.update(watched(os.environ, meeting.folder, args.steps, kept))
     scribe = Scribe(recording, meeting.folder)
     code = execute(program, words[1:], recording)
     scribe.finish()
     if os.getpid() != process:
         return code
+    keeper.finish(quiet=args.quiet or not meeting.first_here)
     meeting.leave()
     if code == 0 and meeting.first_here:
         meeting.wait_for_others()
@@ -130,7 +144,7 @@ def _run_as_rank(words: Sequence[str], args: argparse.Namespace) -> int:
         return code
     if meeting.here < meeting.size:
         problems = (*problems, f"{meeting.size - meeting.here} ranks on other machines were not seen")
-    ended = _report(words[0], told, config, args, code, started, problems)
+    ended = _report(words[0], told, config, args, code, started, problems, kept)
     return ended if args.fail_on else code
 
 
@@ -154,6 +168,7 @@ def _report(
     code: int,
     started: float,
     problems: tuple[str, ...],
+    kept: Path | None,
 ) -> int:
     """Print the diagnosis of all processes; returns how the command ends."""
     gathered = gather(told, succeeded=code == 0)
@@ -163,7 +178,14 @@ def _report(
     diagnosis = diagnose(target, gathered.observations, config, summary, (*gathered.problems, *problems))
     sys.stdout.flush()
     emit(diagnosis, args, sys.stderr)
+    if kept is not None:
+        keep_diagnosis(kept, diagnosis, gathered.observations, code=code)
     return code or exit_code(diagnosis, config)
+
+
+def _kept_in(target: str, args: argparse.Namespace, config: Config) -> Path | None:
+    """Where this run is to be kept; None when it is not."""
+    return None if args.no_store or not config.store else new_run(target, Path.cwd())
 
 
 def _positive(word: str) -> int:

@@ -10,23 +10,30 @@ FOLDER = "GRADCLINIC_RECORDS"
 """The folder for records; a process without it is not watched."""
 START = "GRADCLINIC_START"
 """The directory the user called gradclinic from: what places are told relative to."""
+STORE = "GRADCLINIC_STORE"
+"""The folder the run is kept in; unset when it is not kept."""
 STEPS = "GRADCLINIC_STEPS"
 """After how many optimizer steps a process ends; unset for no limit."""
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
 
 
-def watched(environment: Mapping[str, str], folder: Path, step_limit: int | None) -> dict[str, str]:
+def watched(
+    environment: Mapping[str, str], folder: Path, step_limit: int | None, store: Path | None = None
+) -> dict[str, str]:
     """`environment` for processes that are to be watched."""
     path = [str(BOOTSTRAP), *filter(None, [environment.get("PYTHONPATH")])]
     added = {FOLDER: str(folder), START: os.getcwd(), "PYTHONPATH": os.pathsep.join(path)}
     if step_limit is not None:
         added[STEPS] = str(step_limit)
+    if store is not None:
+        added[STORE] = str(store)
     return {**environment, **added}
 
 
 def leave_alone() -> None:
     """Whoever watches this process from outside lets go: it is about to be watched from within."""
     os.environ.pop(FOLDER, None)
+    os.environ.pop(STORE, None)
 
 
 def launched_rank() -> int | None:

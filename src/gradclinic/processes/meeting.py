@@ -27,6 +27,14 @@ class Meeting:
         self.folder = _folder()
         self._sign("came")
 
+    def agree(self, word: str) -> str:
+        """The word of whoever came first, the same for all."""
+        own, agreed = self.folder / f"{self.rank}.word", self.folder / "agreed"
+        own.write_text(word, encoding="utf-8")
+        with contextlib.suppress(FileExistsError):
+            os.link(own, agreed)
+        return agreed.read_text(encoding="utf-8")
+
     def leave(self) -> None:
         """All that this rank has to tell is in the folder."""
         self._sign("left")

@@ -9,9 +9,10 @@ from multiprocessing.process import current_process
 from multiprocessing.util import Finalize, register_after_fork
 from pathlib import Path
 
-from gradclinic.processes.environment import FOLDER, START, STEPS
+from gradclinic.processes.environment import FOLDER, START, STEPS, STORE
 from gradclinic.runtime.recording import Recording
-from gradclinic.runtime.scribe import Scribe
+from gradclinic.runtime.scribe import Scribe, rank_now
+from gradclinic.store.writer import Store
 
 _LAST = -100
 
@@ -25,10 +26,16 @@ def attach_to_this_process(folder: str) -> None:
         step_limit=int(limit) if limit.isdecimal() else None,
     )
     recording.__enter__()
-    scribe = Scribe(recording, Path(folder))
-    atexit.register(scribe.finish)
-    # A process that multiprocessing forked ends without atexit.
-    Finalize(None, scribe.finish, exitpriority=_LAST)
+    endings = [Scribe(recording, Path(folder)).finish]
+    kept_in = os.environ.get(STORE)
+    if kept_in:
+        store = Store(Path(kept_in), {"target": main or "", "arguments": sys.argv[1:]}, rank_now)
+        recording.listen(store)
+        endings.append(store.finish)
+    for finish in endings:
+        atexit.register(finish)
+        # A process that multiprocessing forked ends without atexit.
+        Finalize(None, finish, exitpriority=_LAST)
     follow_forks(recording)
 
 

@@ -66,14 +66,21 @@ class Scribe:
             self._file.failed(error)
 
     def _record(self, *, final: bool) -> Record:
-        if dist.is_available() and dist.is_initialized():
-            self._rank = dist.get_rank()
+        rank = rank_now()
+        self._rank = self._rank if rank is None else rank
         recording = self._recording
         if final and recording.watching:
             error = _what_ends_this()
             recording.__exit__(type(error) if error else None, error, None)
         observation = recording.observation(ended=final)
         return Record(observation, recording.steps, recording.problems, world(), self._rank, final)
+
+
+def rank_now() -> int | None:
+    """Of this process, if it is one of several: as torch has it, or as the launcher said."""
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank()
+    return launched_rank()
 
 
 def _what_ends_this() -> BaseException | None:
