@@ -21,8 +21,8 @@ def tapes(source: str) -> list[tuple[Tape, ...]]:
     cases: list[tuple[Tape, ...]] = []
     for case in observation.cases:
         paths = tuple(tape for tape in case if isinstance(tape, Tape))
-        assert len(paths) == len(case)
-        cases.append(paths)
+        if paths:
+            cases.append(paths)
     return cases
 
 

@@ -12,9 +12,9 @@ class ModeOfTraining:
     """Updates of a model that has layers which behave differently in train and eval mode."""
 
     model: str
-    in_train: int
-    in_eval: int
-    """Updates whose forward ran with the whole model in eval mode."""
+    in_train: int | None
+    in_eval: int | None
+    """Updates whose forward ran with the whole model in eval mode; None when read from source."""
     layers: tuple[str, ...]
     where: Location
     """The forward of the first update in eval mode."""
@@ -28,7 +28,8 @@ class Evaluation:
 
     model: str
     where: Location
-    forwards: int
+    forwards: int | None
+    """None when read from source: as many as there is data."""
     training: bool
     """The model was in train mode."""
     builds_graph: bool
@@ -36,3 +37,5 @@ class Evaluation:
     """Layers whose mode matters."""
     evidence: str = ""
     """Why this is taken for an evaluation."""
+    called_in_sight: bool = True
+    """False for a function of a source whose caller is not in sight, and may have switched gradients off."""

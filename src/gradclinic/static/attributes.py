@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
 from gradclinic.static.roles import infer
@@ -94,7 +96,8 @@ def _of_model(base: Model, attr: str) -> Value:
         return base.attrs[attr]
     if attr in words.MODULE_METHODS:
         return Bound(base, attr)
-    part = base.attrs[attr] = Model(frozenset(f"{key}.{attr}" for key in base.keys), f"{base.name}.{attr}")
+    keys = frozenset(f"{key}.{attr}" for key in base.keys)
+    part = base.attrs[attr] = Model(keys, f"{base.name}.{attr}", mode=replace(base.mode))
     return part
 
 

@@ -6,6 +6,7 @@ import ast
 
 from gradclinic.static import methods, words
 from gradclinic.static.attributes import get_attribute
+from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
 from gradclinic.static.opaque import call_outside, models_in
 from gradclinic.static.roles import infer
@@ -22,6 +23,7 @@ from gradclinic.static.values import (
     Instance,
     Lib,
     Map,
+    Mode,
     Model,
     Num,
     Partial,
@@ -52,10 +54,17 @@ def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) ->
     if isinstance(func, Instance):
         return _call_instance(walk, func, args, node)
     if isinstance(func, Model):
+        if _names_a_class(name) and walk.assigning:
+            return Model(frozenset({f"{name}@{node.lineno}:{node.col_offset}"}), walk.assigning)
         return methods.forward(walk, func, args, node)
     if isinstance(func, Criterion):
         return methods.compute_loss(walk, args, node, mean=func.mean)
     return methods.call_actor(walk, func, args, node) or call_outside(walk, func, name, args, node)
+
+
+def _names_a_class(name: str) -> bool:
+    """`Model = load_model(name)` gave a class, for so classes are written; `G` and `netG` are models."""
+    return len(name) > 2 and name[0].isupper() and name[1].islower()
 
 
 def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
@@ -131,7 +140,9 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
             return Criterion(mean=None)
         where = f"@{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
         parts = models_in(args.all()) or NOTHING
-        instance.model = Model(frozenset({f"{name}{where}"}) | parts, name, instance.attrs)
+        layers = layers_of_class(walk.survey, cls.node)
+        keys = frozenset({f"{name}{where}"}) | parts
+        instance.model = Model(keys, name, instance.attrs, Mode(True), layers)
     initialise = cls.find("__init__")
     if isinstance(initialise, Func):
         quiet = instance.model is not None and not walk.can(initialise.node) & Can.ACT
@@ -185,7 +196,7 @@ def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Val
     frame = Frame(func.qualname, func.frame, owner=func)
     bind_parameters(walk, func, args, frame)
     outer, walk.frame = walk.frame, frame
-    quiet = any(name.rsplit(".", 1)[-1] in _NO_GRAD for name in func.decorators)
+    quiet = without_gradients(func)
     walk.no_grad += quiet
     walk.active.append(func.node)
     try:
@@ -194,6 +205,10 @@ def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Val
         walk.active.pop()
         walk.no_grad -= quiet
         walk.frame = outer
+
+
+def without_gradients(func: Func) -> bool:
+    return any(name.rsplit(".", 1)[-1] in _NO_GRAD for name in func.decorators)
 
 
 def _run(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, *, acts: bool) -> Value:

@@ -12,6 +12,7 @@ from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import name_of
 from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import clip
+from gradclinic.static.layers import layers_of_call
 from gradclinic.static.opaque import build, call_outside, models_in, optimizers_in, parts
 from gradclinic.static.values import (
     NONE,
@@ -20,6 +21,7 @@ from gradclinic.static.values import (
     Const,
     Criterion,
     Map,
+    Mode,
     Model,
     Num,
     Params,
@@ -131,7 +133,7 @@ def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Va
         return Params(frozenset({f"parameter@{node.lineno}"}))
     place = f"@{node.lineno}:{node.col_offset}"
     keys = frozenset({f"{last}{place}"})
-    return Model(keys, walk.assigning or last)
+    return Model(keys, walk.assigning or last, mode=Mode(True), layers=layers_of_call(last, args))
 
 
 def _optimizer(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:

@@ -10,7 +10,7 @@ import ast
 import contextlib
 
 from gradclinic.facts import EventKind
-from gradclinic.static import words
+from gradclinic.static import modes, words
 from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import bind, evaluate
 from gradclinic.static.iteration import item_of, items_of
@@ -59,7 +59,7 @@ def _count(walk: Walk, node: ast.For | ast.AsyncFor, source: Value, *, owns: boo
     if depth >= 2:
         return 1
     if depth == 1:
-        return min(2, _known(source))
+        return min(3 if modes.evaluates_at_times(walk, node) else 2, _known(source))
     if isinstance(source, Range):
         return _range_count(walk, source, can)
     if owns or walk.survey.beats_inside(node):
@@ -70,7 +70,7 @@ def _count(walk: Walk, node: ast.For | ast.AsyncFor, source: Value, *, owns: boo
 def _known(source: Value) -> int:
     if isinstance(source, Range) and isinstance(source.bound, Num) and source.bound.value is not None:
         return source.bound.value
-    return 2
+    return 3
 
 
 def _range_count(walk: Walk, source: Range, can: int) -> int:
@@ -91,11 +91,12 @@ def run_while(walk: Walk, node: ast.While) -> None:
     if not can & Can.ACT or walk.summarising or walk.survey.depth(node) >= 2:
         count = 1
     elif walk.survey.depth(node) == 1:
-        count = 2
+        count = 3 if modes.evaluates_at_times(walk, node) else 2
     else:
         count = 2 * walk.period
     walk.batches += owns
     walk.loops.append((walk.frame, False))
+    sweeps = modes.enter_loop(walk, node)
     broken = False
     try:
         for index in range(count):
@@ -114,6 +115,7 @@ def run_while(walk: Walk, node: ast.While) -> None:
     finally:
         walk.loops.pop()
         walk.batches -= owns
+        del walk.sweeps[sweeps:]
     if not broken:
         walk.execute(walk, node.orelse)
 
@@ -133,6 +135,7 @@ def _run(
         walk.emit(EventKind.EPOCH_BEGIN, node, attrs=attrs)
     walk.batches += beats
     walk.loops.append((walk.frame, False))
+    sweeps = modes.enter_loop(walk, node)
     last_before = walk.last_batch
     broken = False
     try:
@@ -153,6 +156,7 @@ def _run(
     finally:
         walk.loops.pop()
         walk.batches -= beats
+        del walk.sweeps[sweeps:]
         walk.last_batch = last_before
     if not broken:
         if passes and not each:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from gradclinic.facts import ActorKind, EventKind
-from gradclinic.static import frameworks, words
+from gradclinic.static import frameworks, modes, words
 from gradclinic.static.arithmetic import MOST_HELD
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
-from gradclinic.static.opaque import models_in, open_tape, optimizers_in, returned
+from gradclinic.static.opaque import models_in, open_tape, optimizers_in, parts, returned
 from gradclinic.static.roles import actor, role_of
 from gradclinic.static.values import (
     NONE,
@@ -85,8 +85,9 @@ def _perhaps_divided(loss: Value) -> Value:
     return Tensor(loss.models, None, loss.scaler, loss.loss)
 
 
-def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST) -> Tensor:
-    walk.emit(EventKind.FORWARD, node, actor=model.name, models=model.keys)
+def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST, *, direct: bool = True) -> Tensor:
+    attrs = modes.of_forward(walk, model, direct=direct)
+    walk.emit(EventKind.FORWARD, node, actor=model.name, models=model.whole(), attrs=attrs)
     if walk.no_grad:
         return Tensor()
     reduction = args.keywords.get("reduction")
@@ -104,7 +105,7 @@ def compute_loss(walk: Walk, args: Arguments, node: ast.AST, *, mean: bool | Non
     reduction = args.keywords.get("reduction")
     if reduction is not None:
         mean = True if isinstance(reduction, Const) and reduction.value == "mean" else None
-    walk.emit(EventKind.LOSS, node)
+    walk.emit(EventKind.LOSS, node, attrs={"graph": not walk.no_grad})
     reached: Keys | None = NOTHING
     for value in args.all():
         if isinstance(value, Tensor):
@@ -201,7 +202,8 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
     if attr in ("train", "eval"):
         mode = args.get(0, "mode") if attr == "train" else Const(False)
         training = True if mode is None else truth(mode)
-        walk.emit(EventKind.MODE, node, actor=base.name, models=base.keys, attrs={"training": training})
+        walk.emit(EventKind.MODE, node, actor=base.name, models=base.whole(), attrs={"training": training})
+        modes.switch(base, training, walk.at(node))
         return base
     if attr in ("parameters", "named_parameters", "trainable_parameters", "get_parameters"):
         return Params(base.whole())
@@ -226,7 +228,8 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         open_tape(walk, node, optimizers=optimizers_in(args.all()))
     elif words.STEPS_BY_ITSELF.search(attr):
         open_tape(walk, node, models=base.keys)
-    return forward(walk, base, args, node)
+    modes.doubt(attr, [base])
+    return forward(walk, base, args, node, direct=False)
 
 
 def _tensor(walk: Walk, base: Tensor, attr: str, args: Arguments, node: ast.Call) -> Value | None:
@@ -296,6 +299,7 @@ def call_inherited(walk: Walk, base: Instance, attr: str, args: Arguments, node:
         return _model(walk, base.model, attr, args, node) if attr not in ("log", "log_dict") else NONE
     if base.cls.outside_bases() and not words.harmless(attr):
         open_tape(walk, node)
+        modes.doubt(attr, parts([base]))
         return returned(walk, Unknown(f"{base.name}.{attr}"), args)
     return None
 

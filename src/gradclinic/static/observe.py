@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gradclinic.facts import EventKind, Observation, Source, Tape
+from gradclinic.facts import EventKind, Location, Observation, Source, Tape
+from gradclinic.static.conduct import evaluations, modes_of_training
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.roots import find_roots, shape_of, walk_root
 from gradclinic.static.survey import Survey
@@ -37,6 +38,7 @@ def _cases(tree: ast.Module, path: str) -> tuple[tuple[object, ...], ...]:
     relevance = Relevance(survey)
     cases: list[tuple[object, ...]] = []
     reached: set[ast.AST] = set()
+    told: set[tuple[type, Location]] = set()
     for root in find_roots(tree, survey):
         if root.node in reached:
             continue
@@ -44,6 +46,10 @@ def _cases(tree: ast.Module, path: str) -> tuple[tuple[object, ...], ...]:
         telling = _distinct([tape for tape in tapes if tape.kinds & _TELLING])
         if telling:
             cases.append(telling)
+        for fact in (*modes_of_training(telling), *evaluations(telling or tapes)):
+            if (type(fact), fact.where) not in told:
+                told.add((type(fact), fact.where))
+                cases.append((fact,))
     return tuple(cases)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from gradclinic.facts import ActorKind, EventKind
-from gradclinic.static import words
+from gradclinic.static import modes, words
 from gradclinic.static.conditions import name_of
 from gradclinic.static.roles import named
 from gradclinic.static.values import (
@@ -96,6 +96,7 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
     if made is not None:
         return made
     _open_where_needed(walk, name, values, holds, node)
+    modes.doubt(name, parts([*values, *holds]))
     return outcome(walk, func, name, args, node)
 
 
@@ -172,7 +173,7 @@ def outcome(walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call)
         known = [value for value in values if isinstance(value, Tensor)]
         for tensor in known:
             reached = None if tensor.models is None or reached is None else reached | tensor.models
-        walk.emit(EventKind.LOSS, node)
+        walk.emit(EventKind.LOSS, node, attrs={"graph": not walk.no_grad})
         return Tensor(reached if known and reached else None, scaled=None, loss=True)
     if words.CRITERION_NAME.search(name) and name[:1].isupper():
         return Criterion(mean=None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gradclinic.facts import Tape
 from gradclinic.static.arithmetic import LONGEST_PERIOD
-from gradclinic.static.calls import call_function, instantiate, receive_parameters
+from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.paths import Choices, explore
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
@@ -126,6 +126,7 @@ def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
     frame = Frame(func.qualname, func.frame, owner=func)
     receive_parameters(walk, func, frame)
     walk.frame = frame
+    walk.no_grad += without_gradients(func)
     walk.active.append(root.node)
     execute(walk, root.node.body)
 
@@ -141,6 +142,16 @@ def _define(walk: Walk, tree: ast.Module) -> None:
     walk.recorder.muted -= 1
 
 
+def _completed(walk: Walk, cls: ClassDef, method: FunctionNode) -> ClassDef:
+    """The class itself, or one below it that has the methods which `method` calls and `cls` leaves open."""
+    called = {name for name in walk.survey.mentions(method) if name in walk.survey.functions}
+    wanted = {name for name in called if cls.find(name) is None}
+    for other in walk.frame.vars.values() if wanted else ():
+        if isinstance(other, ClassDef) and cls in other.bases and wanted & other.attrs.keys():
+            return other
+    return cls
+
+
 def _bound(walk: Walk, root: Root) -> Func | None:
     assert not isinstance(root.node, ast.Module)
     if root.owner is None:
@@ -152,6 +163,7 @@ def _bound(walk: Walk, root: Root) -> Func | None:
     method = cls.attrs.get(root.node.name)
     if not isinstance(method, Func):
         return None
+    cls = _completed(walk, cls, root.node)
     instance = instantiate(walk, cls, Arguments(partial=True), root.owner)
     if not isinstance(instance, Instance):
         instance = Instance(cls, "self", model=instance)  # type: ignore[arg-type]
@@ -161,4 +173,4 @@ def _bound(walk: Walk, root: Root) -> Func | None:
         name for name, value in instance.attrs.items() if isinstance(value, Const) and value.value is None
     ]:
         del instance.attrs[name]
-    return Func(method.node, method.frame, method.qualname, bound=instance)
+    return Func(method.node, method.frame, method.qualname, bound=instance, decorators=method.decorators)

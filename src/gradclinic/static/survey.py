@@ -86,6 +86,8 @@ class Survey:
         self.roles: dict[str, str] = {}
         """What each name stands for, as far as it has been asked."""
         self.moduli: set[int] = set()
+        self.names: dict[ast.AST, frozenset[str]] = {}
+        """All names in a piece of code, where they have been asked for."""
         self._constants: dict[str, int] = {}
         self._modulus_names: set[str] = set()
         self._facts: dict[ast.AST, Facts] = {}
@@ -224,7 +226,8 @@ class Survey:
             facts.can |= Can.ACT | Can.BACKWARD | Can.STEP
         if words.FETCH_FUNCTION.match(called):
             facts.can |= Can.FETCH
-        if called not in words.PURE and not words.harmless_for_model(called):
+        harmless = called in words.PURE or words.harmless_for_model(called)
+        if not harmless or words.SETS_MODE.search(called):
             facts.calls_out = True
 
     # Asking, with what is called added.

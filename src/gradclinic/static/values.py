@@ -11,7 +11,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from gradclinic.facts import ActorKind
+from gradclinic.facts import ActorKind, Location
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Keys: TypeAlias = frozenset[str]
@@ -157,12 +157,23 @@ class Stream(Value):
     source: Value | None = None
 
 
+@dataclass(slots=True)
+class Mode:
+    """What train() or eval() made of a model; None while neither was seen."""
+
+    training: bool | None = None
+    set_at: Location | None = None
+
+
 @dataclass(slots=True, eq=False)
 class Model(Value):
     keys: Keys
     """Ids of the model, or of the parts of one: `m1`, `m1.encoder`."""
     name: str
     attrs: dict[str, Value] = field(default_factory=dict)
+    mode: Mode = field(default_factory=Mode)
+    layers: tuple[str, ...] | None = None
+    """Its layers that behave differently in eval mode; None when they are not in sight."""
 
     def whole(self, depth: int = 3) -> Keys:
         """Its own keys and those of the models that were put into it."""
@@ -262,7 +273,8 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
     if isinstance(one, Num) and isinstance(other, Num):
         return Num(None, units=one.units if one.units == other.units else NOTHING)
     if isinstance(one, Model) and isinstance(other, Model):
-        return Model(one.keys | other.keys, one.name)
+        # Held as parts: what is done to either is done to both.
+        return Model(one.keys | other.keys, one.name, {"<one>": one, "<other>": other})
     if isinstance(one, Params) and isinstance(other, Params):
         models = None if one.models is None or other.models is None else one.models | other.models
         return Params(models, one.optimizers | other.optimizers)

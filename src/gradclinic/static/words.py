@@ -104,6 +104,8 @@ SEVERAL_LOSSES = re.compile(
 FETCH_FUNCTION = re.compile(
     r"^_?(get|next|load|sample|fetch|make|generate)_?(next)?_?(mini)?_?(train_?)?batch|^next$|^get_data$"
 )
+SETS_MODE = re.compile(r"(set|switch|toggle|change)_?\w*(train|eval|mode)|(train|eval)_?mode", re.I)
+"""Functions that put a model into train or eval mode."""
 SCALE_ASKED = re.compile(r"get_scale|found_inf|overflow|skip", re.I)
 """Conditions that ask whether the scaler skipped the step."""
 

@@ -17,7 +17,8 @@ Removing `model.eval()`: then the validation is wrong.
 
 ## Known limits
 Batch-norm layers with frozen weights may well stay in eval mode, and are not counted. A model in
-train mode with some parts in eval mode is taken as meant.
+train mode with some parts in eval mode is taken as meant. From source, only training that follows an
+evaluation is judged: `model.eval()` right before the training loop is taken as meant.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ rule = Rule(
     "training-in-eval-mode",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="train and eval mode",
 )
 
@@ -99,16 +100,20 @@ ENOUGH_UPDATES = 3
 
 @rule.check
 def updated_in_eval_mode(mode: ModeOfTraining) -> Iterator[Finding]:
-    if mode.in_eval < ENOUGH_UPDATES:
+    if mode.in_eval is not None and mode.in_eval < ENOUGH_UPDATES:
         return
+    evidence = {"training forward": str(mode.where)}
+    if mode.layers:
+        evidence["layers that care"] = listed(mode.layers)
+    if mode.in_eval is None:
+        message = f"training goes on in eval mode after the evaluation of {mode.model}"
+    else:
+        message = f"{counted(mode.in_eval, 'update')} of {mode.model} were made in eval mode"
+        evidence["updates"] = f"{mode.in_train} in train mode, {mode.in_eval} in eval mode"
     yield rule.finding(
-        f"{counted(mode.in_eval, 'update')} of {mode.model} were made in eval mode",
+        message,
         mode.set_at or mode.where,
-        evidence={
-            "updates": f"{mode.in_train} in train mode, {mode.in_eval} in eval mode",
-            "layers that care": listed(mode.layers),
-            "training forward": str(mode.where),
-        },
+        evidence=evidence,
         fix=f"call {mode.model}.train() before the training steps that follow",
         confidence=0.95 if mode.in_train else 0.9,
         subject=mode.model,

@@ -25,15 +25,16 @@ from collections.abc import Iterator
 
 from gradclinic.facts import Evaluation, Source
 from gradclinic.findings import Finding, Severity
-from gradclinic.rules._naming import counted, listed
+from gradclinic.rules._naming import listed
 from gradclinic.rules._rule import Rule
+from gradclinic.rules.modes._evaluations import enough, how_many
 
 rule = Rule(
     "GC702",
     "evaluating-in-train-mode",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="train and eval mode",
 )
 
@@ -105,13 +106,13 @@ ENOUGH_FORWARDS = 2
 
 @rule.check
 def judged_in_train_mode(seen: Evaluation) -> Iterator[Finding]:
-    if not seen.training or not seen.layers or seen.forwards < ENOUGH_FORWARDS:
+    if not seen.training or not seen.layers or not enough(seen, ENOUGH_FORWARDS):
         return
     yield rule.finding(
         f"{seen.model} is evaluated in train mode",
         seen.where,
         evidence={
-            "forwards": counted(seen.forwards, "forward"),
+            **how_many(seen),
             "taken for an evaluation": seen.evidence,
             "layers that care": listed(seen.layers),
         },

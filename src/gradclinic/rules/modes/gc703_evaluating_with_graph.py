@@ -15,7 +15,8 @@ evaluation needs a smaller batch than training, and time for recording it.
 `model.eval()` alone: it changes dropout and batch-norm, and keeps the graphs.
 
 ## Known limits
-Evaluations that need gradients themselves, such as forces, are left alone.
+Evaluations that need gradients themselves, such as forces, are left alone. A note, not a warning,
+for a function of which no caller is in sight: that one may switch gradients off.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from collections.abc import Iterator
 
 from gradclinic.facts import Evaluation, Source
 from gradclinic.findings import Finding, Severity
-from gradclinic.rules._naming import counted
 from gradclinic.rules._rule import Rule
+from gradclinic.rules.modes._evaluations import enough, how_many
 
 rule = Rule(
     "GC703",
     "evaluating-with-graph",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="train and eval mode",
     explains=("GC613",),
 )
@@ -111,13 +112,14 @@ ENOUGH_FORWARDS = 3
 
 @rule.check
 def graphs_for_nothing(seen: Evaluation) -> Iterator[Finding]:
-    if not seen.builds_graph or seen.forwards < ENOUGH_FORWARDS:
+    if not seen.builds_graph or not enough(seen, ENOUGH_FORWARDS):
         return
     yield rule.finding(
         f"the evaluation of {seen.model} builds graphs that no backward uses",
         seen.where,
-        evidence={"forwards": counted(seen.forwards, "forward"), "taken for an evaluation": seen.evidence},
+        evidence={**how_many(seen), "taken for an evaluation": seen.evidence},
         fix="put it under torch.no_grad()",
-        confidence=0.88,
+        severity=None if seen.called_in_sight else Severity.INFO,
+        confidence=0.88 if seen.called_in_sight else 0.6,
         subject=seen.model,
     )

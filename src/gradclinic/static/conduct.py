@@ -1,0 +1,161 @@
+"""From the paths of one root to facts about modes: in which one a model is trained and evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape, surely
+
+NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
+Verdicts = dict[Location, "ModeOfTraining | Evaluation | None"]
+"""For each place of interest on one path: the fact, or None where this path speaks against it."""
+
+
+def modes_of_training(paths: Iterable[Tape]) -> list[ModeOfTraining | Evaluation]:
+    """Training that goes on in the eval mode of the evaluation before it."""
+    return _agreed([_trained_in_eval(tape) for tape in paths])
+
+
+def evaluations(paths: Iterable[Tape]) -> list[ModeOfTraining | Evaluation]:
+    return _agreed([_evaluated(tape) for tape in paths])
+
+
+def _agreed(verdicts: list[Verdicts]) -> list[ModeOfTraining | Evaluation]:
+    """What some path shows and no path contradicts."""
+    found: Verdicts = {}
+    for path in verdicts:
+        for where, fact in path.items():
+            found[where] = None if fact is None else found.get(where, fact)
+    return [fact for fact in found.values() if fact is not None]
+
+
+def _trained_in_eval(tape: Tape) -> Verdicts:
+    verdicts: Verdicts = {}
+    for mode in tape.of_kind(EventKind.MODE):
+        if mode.attrs["training"] is not False:
+            continue
+        trained = next(_training_forwards(tape, mode), None)
+        if trained is None:
+            continue
+        forgotten = (
+            trained.attrs["training"] is False
+            and trained.attrs.get("set_at") == mode.where
+            and trained.attrs.get("layers") != ()
+        )
+        if not forgotten:
+            verdicts.setdefault(mode.where, None)
+        elif _evaluated_between(tape, mode, trained):
+            layers = trained.attrs.get("layers") or ()
+            verdicts[mode.where] = ModeOfTraining(
+                mode.actor or "model", None, None, layers, trained.where, mode.where
+            )
+    return verdicts
+
+
+def _training_forwards(tape: Tape, mode: Event) -> Iterator[Event]:
+    """Forwards of the model after `mode` that a backward and a step of its optimizer follow."""
+    after = tape.events[mode.index + 1 :]
+    for position, event in enumerate(after):
+        if event.kind is EventKind.FORWARD and event.actor == mode.actor and event.attrs["graph"]:
+            following = _until_next(after[position + 1 :], event)
+            if any(e.kind is EventKind.BACKWARD for e in following) and _trains(tape, event):
+                yield event
+
+
+def _until_next(events: tuple[Event, ...], forward: Event) -> Iterator[Event]:
+    """What follows a forward before new data comes."""
+    for event in events:
+        if event.kind in NEW_DATA or (event.kind is EventKind.MODE and event.actor == forward.actor):
+            return
+        yield event
+
+
+def _trains(tape: Tape, forward: Event) -> bool:
+    """Whether an optimizer that steps holds this very model, and not only perhaps."""
+    for step in tape.of_kind(EventKind.STEP):
+        optimizer = step.actor
+        if optimizer is None or not surely(forward, tape, optimizer):
+            continue
+        if tape.actors[optimizer].of or _only_model(tape, forward):
+            return True
+    return False
+
+
+def _only_model(tape: Tape, forward: Event) -> bool:
+    return all(
+        event.actor == forward.actor for event in tape.of_kind(EventKind.FORWARD) if event.attrs["graph"]
+    )
+
+
+def _evaluated_between(tape: Tape, mode: Event, trained: Event) -> bool:
+    """Whether eval() served an evaluation: a forward elsewhere, with new data before the training goes on."""
+    data = max(
+        (e.index for e in tape.events[mode.index : trained.index] if e.kind in NEW_DATA), default=mode.index
+    )
+    between = tape.events[mode.index : data]
+    return any(
+        event.kind is EventKind.FORWARD and event.actor == mode.actor and event.where != trained.where
+        for event in between
+    )
+
+
+def _evaluated(tape: Tape) -> Verdicts:
+    verdicts: Verdicts = {}
+    trains = EventKind.STEP in tape.kinds and EventKind.BACKWARD in tape.kinds
+    for event in tape.of_kind(EventKind.FORWARD):
+        fact = _evaluation(tape, event, trains=trains)
+        if fact is None or event.where in verdicts:
+            verdicts[event.where] = None if fact is None else verdicts[event.where]
+        else:
+            verdicts[event.where] = fact
+    return verdicts
+
+
+def _evaluation(tape: Tape, event: Event, *, trains: bool) -> Evaluation | None:
+    attrs = event.attrs
+    if trains and not _trains(tape, event):
+        return None
+    if attrs["graph"] and attrs["training"] is False:
+        evidence = "a loop in eval mode that trains nothing"
+        if not attrs.get("sweep") or _used_by_a_backward(tape, event):
+            return None
+    elif trains and not attrs["graph"] and attrs["training"] and _measured(tape, event):
+        evidence = "without gradients, for a loss or a metric"
+    else:
+        return None
+    return Evaluation(
+        event.actor or "model",
+        attrs.get("set_at", event.where) if attrs["graph"] else event.where,
+        None,
+        bool(attrs["training"]),
+        bool(attrs["graph"]),
+        attrs.get("layers") or (),
+        evidence,
+        called_in_sight=trains,
+    )
+
+
+def _measured(tape: Tape, forward: Event) -> bool:
+    if forward.attrs.get("measured"):
+        return True
+    following = next(iter(tape.events[forward.index + 1 :]), None)
+    return (
+        bool(forward.attrs["aside"])
+        and following is not None
+        and following.kind is EventKind.LOSS
+        and following.attrs["graph"] is False
+    )
+
+
+def _used_by_a_backward(tape: Tape, forward: Event) -> bool:
+    """Whether a backward may reach this forward: no other one of the model comes before it."""
+    for event in tape.events[forward.index + 1 :]:
+        if event.kind is EventKind.BACKWARD:
+            return True
+        if event.kind is EventKind.OPAQUE:
+            return True
+        if event.kind is EventKind.FORWARD and event.actor == forward.actor and not event.attrs.get("sweep"):
+            return False
+        if event.kind in NEW_DATA:
+            return False
+    return False

@@ -1,0 +1,85 @@
+"""Which layers of a model behave differently in train and in eval mode, as far as the file shows them."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from gradclinic.static.survey import Survey
+from gradclinic.static.syntax import last_name
+from gradclinic.static.values import Const, Model, Num, Seq
+from gradclinic.static.walk import Arguments
+
+_CARES = re.compile(
+    r"^(\w*Dropout\w*|\w*BatchNorm\w*|DropPath|drop_path|StochasticDepth|RReLU|dropout\w*|Transformer(En|De)coder\w*|"
+    r"Transformer|MultiheadAttention)$"
+)
+_PLAIN = re.compile(
+    r"^(Linear|Bilinear|Conv\w+|ConvTranspose\w+|\w*ReLU\d?|GELU|SiLU|ELU|CELU|SELU|Tanh|Sigmoid|Softmax|LogSoftmax|Softplus|"
+    r"Hardtanh|Mish|LayerNorm|GroupNorm|RMSNorm|InstanceNorm\w+|Embedding\w*|Flatten|Unflatten|Identity|\w*Pool\w+|"
+    r"Upsample\w*|Pixel\w+|\w*Pad\dd|Sequential|ModuleList|ModuleDict|Parameter|ParameterList|Module|RNN|LSTM|GRU|"
+    r"RNNCell|LSTMCell|GRUCell)$"
+)
+_RECURRENT = frozenset({"RNN", "LSTM", "GRU"})
+_DEEPEST = 4
+
+
+def layers_of_call(name: str, args: Arguments) -> tuple[str, ...] | None:
+    """Of `nn.Name(...)`; None when it is made of things that are out of sight."""
+    if _CARES.match(name):
+        return (name,)
+    if name in _RECURRENT:
+        dropout = args.keywords.get("dropout")
+        off = dropout is None or (isinstance(dropout, Const | Num) and not dropout.value)
+        return () if off else (name,)
+    if not _PLAIN.match(name):
+        return None
+    found: list[str] = []
+    parts = [item for value in args.all() for item in (value.items if isinstance(value, Seq) else [value])]
+    for part in parts if name in ("Sequential", "ModuleList") else ():
+        if not isinstance(part, Model) or part.layers is None:
+            return None
+        found += part.layers
+    return tuple(dict.fromkeys(found))
+
+
+def layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int = _DEEPEST) -> tuple[str, ...] | None:
+    """Of a module class of the file, with the classes of the file that it is made of."""
+    found: dict[str, None] = {}
+    seen_all = True
+    for node in ast.walk(cls):
+        if isinstance(node, ast.Attribute) and node.attr == "training":
+            found["self.training"] = None
+        if not isinstance(node, ast.Call):
+            continue
+        name = last_name(node.func)
+        inner = survey.classes.get(name)
+        if _CARES.match(name):
+            found[name] = None
+        elif inner is not None and inner is not cls and depth:
+            layers = layers_of_class(survey, inner, depth - 1)
+            found.update(dict.fromkeys(layers or ()))
+            seen_all = seen_all and layers is not None
+        elif name in _RECURRENT:
+            if any(keyword.arg == "dropout" for keyword in node.keywords):
+                found[name] = None
+        elif (name[:1].isupper() and not _PLAIN.match(name)) or _builds_elsewhere(node, survey):
+            seen_all = False
+    if found:
+        return tuple(found)
+    bases = {last_name(base) for base in cls.bases}
+    return () if seen_all and bases <= {"Module"} else None
+
+
+def _builds_elsewhere(node: ast.Call, survey: Survey) -> bool:
+    """`models.resnet18()`, `build_encoder()`: a part of the model may come from there."""
+    name = last_name(node.func)
+    if isinstance(node.func, ast.Name):
+        return (
+            name not in survey.functions
+            and re.search(r"model|net|encoder|decoder|build|make|create", name) is not None
+        )
+    return (
+        re.search(r"resnet|vgg|densenet|efficientnet|vit|from_pretrained|create_model|build", name)
+        is not None
+    )

@@ -1,0 +1,99 @@
+"""Train and eval mode, as the walk goes: what each model is in, and what a forward then means."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from gradclinic.facts import Location
+from gradclinic.static import words
+from gradclinic.static.survey import Can
+from gradclinic.static.syntax import names_in
+from gradclinic.static.values import Instance, Mode, Model, Value
+from gradclinic.static.walk import Walk
+
+_DEEPEST_PART = 4
+_CHANGES_MODE = re.compile(
+    r"train|eval|mode|valid|test|infer|predict|epoch|begin|start|before|after|hook", re.I
+)
+_GRADIENTS_WANTED = frozenset(
+    {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "volatile", "jacobian"}
+)
+_MEASURES = re.compile(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
+_RANDOM_ON_PURPOSE = re.compile(r"mc_|monte|uncertain|dropout|bayes|update_bn|calibrat|swa|ensemble", re.I)
+
+
+def switch(model: Model, training: bool | None, where: Location | None, depth: int = _DEEPEST_PART) -> None:
+    """train() or eval() on a model reaches all its parts."""
+    model.mode.training, model.mode.set_at = training, where
+    for part in model.attrs.values() if depth else ():
+        inner = part.model if isinstance(part, Instance) else part
+        if isinstance(inner, Model):
+            switch(inner, training, where, depth - 1)
+
+
+def doubt(name: str, values: Iterable[Value]) -> None:
+    """A call that cannot be followed may have put the models it reaches into either mode."""
+    if words.harmless(name) and not _CHANGES_MODE.search(name):
+        return
+    for value in values:
+        if isinstance(value, Model):
+            switch(value, None, None)
+
+
+def enter_loop(walk: Walk, loop: ast.AST) -> int:
+    """How many loops that train nothing are around this one, which is counted from now on if it is such."""
+    around = len(walk.sweeps)
+    if not walk.can(loop) & (Can.BACKWARD | Can.STEP):
+        walk.sweeps.append(loop)
+    return around
+
+
+def evaluates_at_times(walk: Walk, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """`if epoch % k == 0: evaluate(model)`: the iteration after it shows what it leaves behind."""
+    return any(
+        isinstance(part, ast.If)
+        and any(isinstance(node, ast.Mod) for node in ast.walk(part.test))
+        and walk.survey.can_any(part.body) & Can.ACT
+        for part in loop.body
+    )
+
+
+def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, object]:
+    """What the tape tells of one forward: the mode, whether it builds a graph, what it is for."""
+    attrs: dict[str, object] = {
+        "training": None if _mixed(model, model.mode) else model.mode.training,
+        "graph": not walk.no_grad,
+        "aside": not walk.batches,
+    }
+    if model.mode.set_at is not None:
+        attrs["set_at"] = model.mode.set_at
+    if model.layers is not None:
+        attrs["layers"] = model.layers
+    if walk.sweeps and direct:
+        around = [*walk.sweeps[-1:], *walk.active[-1:]]
+        named = {name for node in around for name in _names(walk, node)}
+        attrs["sweep"] = not named & _GRADIENTS_WANTED
+        attrs["measured"] = any(_MEASURES.search(name) for name in named) and not any(
+            _RANDOM_ON_PURPOSE.search(name) for name in named
+        )
+    return attrs
+
+
+def _mixed(model: Model, mode: Mode, depth: int = _DEEPEST_PART) -> bool:
+    """Whether a part is in another mode than the whole: somebody chose so."""
+    for part in model.attrs.values() if depth else ():
+        inner = part.model if isinstance(part, Instance) else part
+        if isinstance(inner, Model) and (
+            inner.mode.training is not mode.training or _mixed(inner, mode, depth - 1)
+        ):
+            return True
+    return False
+
+
+def _names(walk: Walk, node: ast.AST) -> frozenset[str]:
+    known = walk.survey.names.get(node)
+    if known is None:
+        known = walk.survey.names[node] = frozenset(names_in(node))
+    return known

@@ -1,0 +1,93 @@
+"""Which mode a model is trained and evaluated in, read from source."""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+
+import pytest
+
+from tests.rules.scripts import codes_by_lint
+
+HEAD = """
+import torch
+from torch import nn
+from torchvision.models import resnet18
+"""
+TRAIN = """
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+EVALUATE = """
+def evaluate(model, loader):
+    model.eval()
+    correct = 0
+    with torch.no_grad():
+        for x, y in loader:
+            correct += (model(x).argmax(1) == y).sum().item()
+    {after}
+    return correct
+"""
+
+
+def script(*, after: str = "", before: str = "", model: str = "resnet18()", when: str = "True") -> str:
+    """A training with an evaluation after each epoch, written with the usual helper."""
+    lines = [before, TRAIN, f"if {when}:", "    print(evaluate(model, held_out))"]
+    return "\n".join(
+        [
+            HEAD,
+            EVALUATE.format(after=after),
+            f"model = {model}",
+            "criterion = nn.CrossEntropyLoss()",
+            "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)",
+            "for epoch in range(epochs):",
+            *(indent(dedent(part).strip(), "    ") for part in lines[:2]),
+            *(indent(part, "    ") for part in lines[2:]),
+        ]
+    )
+
+
+def test_an_evaluation_that_leaves_eval_mode_behind_is_named():
+    assert codes_by_lint(script()) == ["GC701"]
+
+
+def test_it_is_named_when_the_evaluation_runs_every_few_epochs_only():
+    assert codes_by_lint(script(when="(epoch + 1) % every == 0")) == ["GC701"]
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        {"after": "model.train()"},
+        {"before": "model.train()"},
+        {"after": "model.train(was_training)"},
+        {"after": "if was_training: model.train()"},
+        {"before": "model.switch_to_train()"},
+        {"before": "set_mode(model, 'train')"},
+        {"model": "nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))"},
+    ],
+    ids=str,
+)
+def test_a_model_that_is_back_in_train_mode_or_has_no_mode_is_left_alone(right: dict[str, str]):
+    assert codes_by_lint(script(**right)) == []
+
+
+def test_each_fold_has_a_model_of_its_own():
+    """The last fold's model was left in eval mode, and that is the end of it."""
+    fold = script().replace("for epoch in range(epochs):", "for epoch in range(1):")
+    body = fold[fold.index("model = resnet18()") :]
+    assert codes_by_lint(fold.replace(body, f"for fold in range(5):\n{indent(body, '    ')}")) == []
+
+
+def test_an_evaluation_without_no_grad_is_named_where_it_begins():
+    source = script(before="model.train()").replace("with torch.no_grad():", "if True:")
+    assert codes_by_lint(source) == ["GC703"]
+
+
+def test_gradients_an_evaluation_needs_are_left_alone():
+    source = script(before="model.train()").replace(
+        "with torch.no_grad():", "with torch.enable_grad():  # saliency"
+    )
+    assert codes_by_lint(source) == []
