@@ -6,6 +6,7 @@ import ast
 
 from gradclinic.facts import EventKind, Location, Observation, Source, Tape
 from gradclinic.static.conduct import evaluations, modes_of_training
+from gradclinic.static.flow import flow_cases
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.roots import find_roots, shape_of, walk_root
 from gradclinic.static.survey import Survey
@@ -25,15 +26,16 @@ _TELLING = frozenset(
 def observe_source(text: str, path: str) -> Observation:
     """The tapes of the training loops in `text`. SyntaxError and ValueError are those of `ast.parse`."""
     tree = ast.parse(text, path)
-    if "backward" not in text and "step" not in text:
-        return Observation(Source.STATIC)
     try:
-        return Observation(Source.STATIC, _cases(tree, path))
+        return Observation(Source.STATIC, (*_loops(tree, text, path), *flow_cases(tree, text, path)))
     except RecursionError:
         return Observation(Source.STATIC, gaps={"loop": "the source is nested too deeply to be followed"})
 
 
-def _cases(tree: ast.Module, path: str) -> tuple[tuple[object, ...], ...]:
+def _loops(tree: ast.Module, text: str, path: str) -> tuple[tuple[object, ...], ...]:
+    """The tapes of the file, each root with its paths."""
+    if "backward" not in text and "step" not in text:
+        return ()
     survey = Survey(tree)
     relevance = Relevance(survey)
     cases: list[tuple[object, ...]] = []

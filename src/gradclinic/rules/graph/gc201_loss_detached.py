@@ -38,7 +38,7 @@ rule = Rule(
     "loss-detached",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="the path of the gradient",
     explains=("GC612",),
     subsumes=("GC104", "GC105"),

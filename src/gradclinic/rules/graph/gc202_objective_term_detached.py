@@ -35,7 +35,7 @@ rule = Rule(
     "objective-term-detached",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="the path of the gradient",
 )
 

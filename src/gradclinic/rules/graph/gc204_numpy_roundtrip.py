@@ -33,7 +33,7 @@ rule = Rule(
     "numpy-roundtrip",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="the path of the gradient",
     explains=("GC612",),
     subsumes=("GC104", "GC105"),

@@ -32,7 +32,7 @@ rule = Rule(
     "retain-graph",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="graphs kept in memory",
     explains=("GC613",),
 )

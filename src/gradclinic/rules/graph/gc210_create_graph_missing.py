@@ -36,7 +36,7 @@ rule = Rule(
     "create-graph-missing",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME, Source.PROBE),
+    sources=(Source.STATIC, Source.RUNTIME, Source.PROBE),
     topic="the path of the gradient",
     explains=("GC612",),
     subsumes=("GC104", "GC105"),

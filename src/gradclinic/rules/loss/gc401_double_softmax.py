@@ -36,7 +36,7 @@ rule = Rule(
     "double-softmax",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="loss and its input",
     explains=("GC612", "GC306", "GC602"),
 )

@@ -32,7 +32,7 @@ rule = Rule(
     "sigmoid-before-logit-loss",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="loss and its input",
     explains=("GC612", "GC306", "GC602"),
 )

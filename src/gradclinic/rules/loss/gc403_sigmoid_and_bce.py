@@ -33,7 +33,7 @@ rule = Rule(
     "sigmoid-and-bce",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="loss and its input",
     explains=("GC506", "GC507", "GC206"),
 )

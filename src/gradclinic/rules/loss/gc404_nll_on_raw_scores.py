@@ -33,7 +33,7 @@ rule = Rule(
     "nll-on-raw-scores",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="loss and its input",
     explains=("GC612", "GC413", "GC601"),
 )

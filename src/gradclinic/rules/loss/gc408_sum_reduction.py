@@ -30,7 +30,7 @@ rule = Rule(
     "sum-reduction",
     Severity.INFO,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="loss and its target",
 )
 

@@ -34,7 +34,7 @@ rule = Rule(
     "unstable-math",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="numbers in the loss",
     explains=("GC506", "GC507", "GC508", "GC603"),
 )

@@ -33,7 +33,7 @@ rule = Rule(
     "softmax-wrong-dim",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="loss and its input",
     explains=("GC612", "GC412"),
 )
@@ -114,23 +114,25 @@ for step in range(20):
     optimizer.step()
 """
 
+SCORES = frozenset({"linear", "relu", "dropout", "batch_norm"})
+
 
 @rule.check
 def normalised_over_the_batch(call: LossCall) -> Iterator[Finding]:
     last = call.last_op
-    if last is None or last.name not in ("softmax", "log_softmax") or not last.shape or last.dim is None:
+    if last is None or last.name not in ("softmax", "log_softmax"):
         return
-    if len(last.shape) < 2 or call.loss not in ("nll_loss", "cross_entropy", "mse_loss", "l1_loss"):
+    if call.loss not in ("nll_loss", "cross_entropy", "mse_loss", "l1_loss") or not _has_classes(call, last):
         return
-    over_batch = last.dim == 0 and last.shape[0] != last.shape[1]
+    over_batch = last.dim == 0
     if not over_batch and not last.implicit_dim:
         return
     yield rule.finding(
         f"{last.name} normalises over the batch: {_chosen(last)}"
         if over_batch
-        else f"{last.name} is given no axis; torch chose {last.dim}",
+        else f"{last.name} is given no axis; torch chose {'one' if last.dim is None else last.dim}",
         last.where or call.where,
-        evidence={"shape": last.shape, "axis": last.dim, "loss": f"{call.loss} at {call.where}"},
+        evidence={**_layout(last), "loss": f"{call.loss} at {call.where}"},
         fix=f"{last.name}(dim=1), the axis of the classes",
         confidence=0.95 if over_batch else 0.6,
         severity=None if over_batch else Severity.INFO,
@@ -139,17 +141,32 @@ def normalised_over_the_batch(call: LossCall) -> Iterator[Finding]:
 
 @rule.check
 def summed_over_another_axis(use: SoftmaxUse) -> Iterator[Finding]:
-    shape, dim = use.softmax.shape or (), use.softmax.dim
     yield rule.finding(
-        f"softmax normalises axis {dim} of {shape}, and the product sums over the last",
+        f"softmax normalises {_axis(use.softmax)}, and the product sums over the last",
         use.softmax.where,
-        evidence={"shape": shape, "axis": dim, "used in a product": str(use.used)},
+        evidence={**_layout(use.softmax), "used in a product": str(use.used)},
         fix="softmax(dim=-1): the weights of each query over the keys must sum to one",
         confidence=0.92,
     )
 
 
+def _has_classes(call: LossCall, last: Op) -> bool:
+    """Whether its input has an axis of samples and another of classes.
+
+    In source, scores straight from a layer do; a square of similarities may be normalised either way.
+    """
+    if last.shape is None:
+        return len(call.made_by) > 1 and call.made_by[1].name in SCORES
+    return len(last.shape) >= 2 and last.dim is not None and (last.dim != 0 or last.shape[0] != last.shape[1])
+
+
+def _layout(op: Op) -> dict[str, object]:
+    return {"shape": op.shape, "axis": op.dim} if op.shape is not None else {"axis": op.dim}
+
+
+def _axis(op: Op) -> str:
+    return f"axis {op.dim} of {op.shape}" if op.shape is not None else f"axis {op.dim}"
+
+
 def _chosen(op: Op) -> str:
-    return (
-        f"no axis was given and torch chose {op.dim}" if op.implicit_dim else f"axis {op.dim} of {op.shape}"
-    )
+    return f"no axis was given and torch chose {op.dim}" if op.implicit_dim else _axis(op)

@@ -1,0 +1,70 @@
+"""`x.name` for every kind of x."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from gradclinic.facts import CutKind
+from gradclinic.static import words
+from gradclinic.static.flow import calls
+from gradclinic.static.flow import torch_names as torch
+from gradclinic.static.flow.machine import Machine
+from gradclinic.static.flow.tensors import cut_off, reshaped
+from gradclinic.static.flow.torch_calls import weights_of
+from gradclinic.static.flow.values import Chain, Either, Flow, Layer, Listed, Loss, Weights, shadowed
+from gradclinic.static.values import Bound, ClassDef, Func, Instance, Lib, Unknown, Value
+from gradclinic.static.walk import Arguments
+
+
+def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
+    attr = node.attr
+    if isinstance(base, Lib):
+        return Lib(f"{base.name}.{attr}")
+    if isinstance(base, Instance):
+        return _of_instance(machine, base, node)
+    if isinstance(base, Flow):
+        if attr == "data":
+            return cut_off(base, CutKind.DETACH, machine.at(node))
+        if attr in ("shape", "device", "dtype", "ndim", "is_cuda", "requires_grad", "grad_fn"):
+            return Unknown(f"<tensor>.{attr}")
+        if attr == "grad":
+            return Flow(grad=False)
+        return reshaped(base) if attr in torch.SHAPING else replace(base, ops=())
+    if isinstance(base, ClassDef):
+        return base.find(attr) or Unknown(f"{base.qualname}.{attr}")
+    if isinstance(base, Layer | Chain | Listed | Loss | Either):
+        if attr == "module":
+            return base
+        return Weights(weights_of(base).owners) if attr in ("weight", "bias") else Bound(base, attr)
+    if isinstance(base, Unknown):
+        if attr not in base.attrs:
+            base.attrs[attr] = _inferred(base, attr)
+        return base.attrs[attr]
+    if isinstance(base, Weights):
+        return Flow(grad=False) if attr in ("data", "grad") else base
+    return Bound(base, attr)
+
+
+def _inferred(base: Unknown, attr: str) -> Value:
+    path = f"{base.path}.{attr}"
+    setting = words.SETTINGS.search(path) or words.SETTING_NAME.search(attr)
+    return Unknown(path) if setting or not base.holds else shadowed(path)
+
+
+def _of_instance(machine: Machine, base: Instance, node: ast.Attribute) -> Value:
+    attr = node.attr
+    found = base.attrs.get(attr) or base.cls.find(attr)
+    if isinstance(found, Func) and attr not in base.attrs:
+        bound = Func(found.node, found.frame, found.qualname, base, found.decorators)
+        if "property" in found.decorators:
+            return calls.call_function(machine, bound, Arguments(), node)
+        return found if any(name.endswith("staticmethod") for name in found.decorators) else bound
+    if found is not None:
+        return found
+    if attr == "module" and calls.is_module(base.cls):
+        return base
+    if attr in ("training", "device") or attr in torch.MODULE_SAME:
+        return Bound(base, attr) if attr in torch.MODULE_SAME else Unknown(f"self.{attr}")
+    setting = words.SETTINGS.search(f"self.{attr}") or words.SETTING_NAME.search(attr)
+    return Unknown(f"self.{attr}") if setting else shadowed(f"self.{attr}")

@@ -1,0 +1,317 @@
+"""Calls: functions, classes and modules of the file are entered, torch is known, the rest is out of sight."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.facts import CutKind, Op
+from gradclinic.static import words
+from gradclinic.static.flow import collections
+from gradclinic.static.flow import torch_names as torch
+from gradclinic.static.flow.losses import call_loss
+from gradclinic.static.flow.machine import DEEPEST_CALL, Machine
+from gradclinic.static.flow.tensors import cut_off, derived
+from gradclinic.static.flow.torch_calls import call_tensor, call_torch, run_backward, weights_of
+from gradclinic.static.flow.values import (
+    Chain,
+    Either,
+    Flow,
+    Layer,
+    Listed,
+    Loss,
+    Weights,
+    carries,
+    flows_in,
+    join,
+    shadowed,
+)
+from gradclinic.static.values import (
+    NONE,
+    Bound,
+    ClassDef,
+    Const,
+    Frame,
+    Func,
+    Instance,
+    Lib,
+    Map,
+    Partial,
+    Seq,
+    Unknown,
+    Value,
+)  # fmt: skip
+from gradclinic.static.walk import Arguments, ReturnValue, Stop
+
+NO_GRAD = ("no_grad", "inference_mode")
+_BACKWARDS = ("backward", "manual_backward")
+
+
+def call(machine: Machine, func: Value, args: Arguments, node: ast.Call, name: str) -> Value:
+    if isinstance(func, Func):
+        return call_function(machine, func, args, node)
+    if isinstance(func, ClassDef):
+        return instantiate(machine, func, args, node)
+    if isinstance(func, Lib):
+        return _library(machine, func.name, args, node)
+    if isinstance(func, Loss):
+        return call_loss(machine, func, args, machine.at(node))
+    if isinstance(func, Layer | Chain):
+        return _through(machine, func, args, node)
+    if isinstance(func, Either):
+        results = [call(machine, option, args, node, name) for option in func.options]
+        result = results[0]
+        for other in results[1:]:
+            result = join(result, other, name)
+        return result
+    if isinstance(func, Instance):
+        return _call_instance(machine, func, args, node)
+    if isinstance(func, Bound):
+        return call_method(machine, func.base, func.attr, args, node)
+    if isinstance(func, Partial):
+        joined = Arguments([*func.args, *args.positional], {**func.keywords, **args.keywords}, args.partial)
+        return call(machine, func.func, joined, node, name)
+    return out_of_sight(machine, func, name, args, node)
+
+
+def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
+    if isinstance(base, Flow):
+        return call_tensor(machine, base, attr, args, node)
+    if isinstance(base, Lib):
+        return _library(machine, f"{base.name}.{attr}", args, node)
+    if attr in _BACKWARDS and not isinstance(base, Instance):
+        given = args.get(0, "loss")
+        run_backward(machine, given if given is not None and flows_in(given) else base, args, node)
+        return NONE
+    if isinstance(base, Instance):
+        return _method_of_instance(machine, base, attr, args, node)
+    if isinstance(base, ClassDef):
+        found = base.find(attr)
+        return call(machine, found, args, node, attr) if found else Unknown(f"{base.qualname}.{attr}()")
+    if isinstance(base, Layer | Chain | Listed | Loss | Either):
+        return _method_of_module(machine, base, attr, args, node)
+    if isinstance(base, Seq | Map):
+        return collections.call_collection(machine, base, attr, args, machine.at(node))
+    if attr == "scale" and len(args.positional) == 1 and isinstance(args.positional[0], Flow):
+        return args.positional[0]
+    if attr in ("prepare", "setup") and args.positional:
+        return args.positional[0] if len(args.positional) == 1 else Seq(list(args.positional))
+    if isinstance(base, Weights):
+        return derived(machine, Op(attr, machine.at(node)), [base, *args.all()])
+    return out_of_sight(machine, base, attr, args, node)
+
+
+def _method_of_module(machine: Machine, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
+    if attr in torch.MODULE_SAME:
+        return base
+    if attr in ("parameters", "named_parameters"):
+        return weights_of(base)
+    if attr == "forward":
+        return call(machine, base, args, node, attr)
+    if attr in ("append", "add_module", "extend", "insert") and isinstance(base, Chain | Listed):
+        given = args.positional[-1] if args.positional else NONE
+        added = given.items if isinstance(given, Seq) else [given]
+        base.parts += [collections.perhaps(machine, part) for part in added]
+    return Unknown(f"<module>.{attr}()")
+
+
+def _method_of_instance(
+    machine: Machine, base: Instance, attr: str, args: Arguments, node: ast.Call
+) -> Value:
+    found = base.attrs.get(attr) or base.cls.find(attr)
+    if isinstance(found, Func) and attr not in base.attrs:
+        bound = None if any(name.endswith("staticmethod") for name in found.decorators) else base
+        return call_function(
+            machine, Func(found.node, found.frame, found.qualname, bound, found.decorators), args, node
+        )
+    if found is not None:
+        return call(machine, found, args, node, attr)
+    if attr in _BACKWARDS:
+        run_backward(machine, args.get(0, "loss") or NONE, args, node)
+        return NONE
+    if attr == "add_module" and len(args.positional) == 2 and isinstance(args.positional[0], Const):
+        base.attrs[str(args.positional[0].value)] = args.positional[1]
+        return NONE
+    if attr == "register_buffer" and len(args.positional) > 1 and isinstance(args.positional[0], Const):
+        base.attrs[str(args.positional[0].value)] = args.positional[1]
+        return NONE
+    if is_module(base.cls):
+        if attr in torch.MODULE_SAME:
+            return base
+        if attr in ("parameters", "named_parameters"):
+            return weights_of(base)
+    return out_of_sight(machine, Unknown(base.name), attr, args, node)
+
+
+def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
+    last = name.rsplit(".", 1)[-1]
+    if name.startswith("torch."):
+        return call_torch(machine, name, args, node)
+    if name.startswith("builtins."):
+        return collections.call_builtin(machine, last, args, node)
+    if name == "functools.partial" and args.positional:
+        return Partial(args.positional[0], args.positional[1:], args.keywords)
+    if name.startswith(("numpy.", "math.")):
+        flows = [flow for value in args.all() for flow in flows_in(value)]
+        if not flows:
+            return Flow(grad=False, form="array")
+        lost = next((flow for flow in flows if flow.cut is not None), flows[0])
+        return cut_off(lost, CutKind.NUMPY, machine.at(node), form="array") if lost.grad else lost
+    if last in torch.WRAPPING and args.positional and not isinstance(args.positional[0], Flow):
+        return args.positional[0]
+    return out_of_sight(machine, Unknown(name), last, args, node)
+
+
+def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node: ast.Call) -> Value:
+    """A function of another file: what it returns may hold any graph it was given, and more."""
+    values = args.all()
+    live = [flow for value in values for flow in flows_in(value) if flow.grad is not False]
+    path = func.path if isinstance(func, Unknown) else name
+    if live and not words.harmless(name):
+        machine.log.handed_out += [(len(machine.log.uses), flow) for flow in live]
+    if words.harmless(name) and not words.LOSS_NAME.search(name):
+        return Unknown(f"{path}()")
+    may = (
+        bool(live) or any(carries(value) for value in values) or carries(func) or _computes(f"{path}.{name}")
+    )
+    return shadowed(f"{path}()") if may else Unknown(f"{path}()")
+
+
+def _computes(path: str) -> bool:
+    """Whether a name sounds like a model or a loss: what it returns may carry a graph."""
+    return bool(words.LOSS_NAME.search(path)) or any(
+        words.MODEL_NAME.search(part) for part in path.split(".")
+    )
+
+
+def _through(machine: Machine, module: Value, args: Arguments, node: ast.Call) -> Value:
+    value = args.get(0, "input") or NONE
+    if isinstance(module, Chain):
+        for part in module.parts:
+            value = call(machine, part, Arguments([value]), node, "layer")
+        return value
+    assert isinstance(module, Layer)
+    if not module.op:
+        return value
+    op = Op(module.op, module.where, dim=module.dim, implicit_dim=module.implicit_dim)
+    owners = frozenset({module.id}) if module.trainable else frozenset()
+    result = derived(machine, op, args.all() or [value], owners=owners)
+    if module.returns == "state":
+        return Seq([result, Seq([result, result])])
+    return Seq([result, result]) if module.returns == "pair" else result
+
+
+def is_module(cls: ClassDef) -> bool:
+    return any(
+        name.endswith(("nn.Module", "LightningModule", "PreTrainedModel")) or name == "Module"
+        for name in cls.outside_bases()
+    )
+
+
+def instantiate(machine: Machine, cls: ClassDef, args: Arguments, node: ast.AST) -> Value:
+    instance = Instance(cls, cls.node.name)
+    initialise = cls.find("__init__")
+    if isinstance(initialise, Func):
+        call_function(
+            machine, Func(initialise.node, initialise.frame, initialise.qualname, instance), args, node
+        )
+    elif not cls.outside_bases():
+        names = [
+            s.target.id
+            for s in cls.node.body
+            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        ]
+        instance.attrs.update(zip(names, args.positional, strict=False))
+        instance.attrs.update(args.keywords)
+    return instance
+
+
+def _call_instance(machine: Machine, instance: Instance, args: Arguments, node: ast.Call) -> Value:
+    for name in ("__call__", "forward"):
+        method = instance.cls.find(name)
+        if isinstance(method, Func):
+            bound = Func(method.node, method.frame, method.qualname, instance, method.decorators)
+            return call_function(machine, bound, args, node)
+    return out_of_sight(machine, shadowed(instance.name), "forward", args, node)
+
+
+def call_super(machine: Machine, attr: str, args: Arguments, node: ast.Call) -> Value:
+    owner = machine.frame.owner
+    if isinstance(owner, Func) and isinstance(owner.bound, Instance):
+        for base in owner.bound.cls.bases:
+            found = base.find(attr) if isinstance(base, ClassDef) else None
+            if isinstance(found, Func) and found.node is not owner.node:
+                return call_function(
+                    machine, Func(found.node, found.frame, found.qualname, owner.bound), args, node
+                )
+        if attr != "__init__":
+            return out_of_sight(machine, shadowed(f"super({owner.bound.name})"), attr, args, node)
+    return Unknown(f"super().{attr}()")
+
+
+def call_function(machine: Machine, func: Func, args: Arguments, node: ast.AST) -> Value:
+    machine.reached.add(func.node)
+    path = f"{func.qualname}()"
+    if func.node in machine.active or len(machine.active) > DEEPEST_CALL:
+        return shadowed(path)
+    frame = Frame(func.qualname, func.frame, owner=func)
+    bind_parameters(func, args, frame)
+    outer, machine.frame = machine.frame, frame
+    quiet = any(name.rsplit(".", 1)[-1] in NO_GRAD for name in func.decorators)
+    gradients = machine.no_grad
+    if quiet:
+        machine.no_grad = [*gradients, machine.at(func.node)]
+    machine.active.append(func.node)
+    machine.returned.append([])
+    try:
+        return _run(machine, func, path)
+    finally:
+        machine.returned.pop()
+        machine.active.pop()
+        machine.no_grad = gradients
+        machine.frame = outer
+
+
+def _run(machine: Machine, func: Func, path: str) -> Value:
+    if isinstance(func.node, ast.Lambda):
+        return machine.evaluate(machine, func.node.body)
+    values = machine.returned[-1]
+    try:
+        machine.execute(machine, func.node.body)
+    except ReturnValue:
+        pass
+    except Stop:
+        if not values:
+            raise
+    if not values:
+        return NONE
+    result = values[0]
+    for other in values[1:]:
+        result = join(result, other, path)
+    return result
+
+
+def bind_parameters(func: Func, args: Arguments, frame: Frame) -> None:
+    spec = func.node.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    given = list(args.positional)
+    if func.bound is not None and names:
+        given.insert(0, func.bound)
+    frame.vars.update(zip(names, given, strict=False))
+    if spec.vararg:
+        frame.vars[spec.vararg.arg] = Seq(given[len(names) :]) if not args.partial else shadowed("*args")
+    every = [*names, *(a.arg for a in spec.kwonlyargs)]
+    frame.vars.update({name: value for name, value in args.keywords.items() if name in every})
+    if spec.kwarg:
+        rest = {name: value for name, value in args.keywords.items() if name not in every}
+        frame.vars[spec.kwarg.arg] = Map(dict(rest.items()))
+    defaults: dict[str, ast.expr | None] = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
+    defaults.update({a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)})
+    for name in every:
+        if name not in frame.vars:
+            default = defaults.get(name)
+            if default is None or args.partial:
+                frame.vars[name] = shadowed(name)
+            else:
+                frame.vars[name] = (
+                    Const(default.value) if isinstance(default, ast.Constant) else Unknown(name)
+                )

@@ -1,0 +1,146 @@
+"""Lists, dicts, and Python's own functions."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.facts import CutKind, Location
+from gradclinic.static.flow.machine import Kept, Machine
+from gradclinic.static.flow.tensors import cut_off, derived, summed
+from gradclinic.static.flow.values import (
+    IDENTITY,
+    Alike,
+    Either,
+    Flow,
+    Index,
+    Layer,
+    Listed,
+    Weights,
+    flows_in,
+    join,
+)
+from gradclinic.static.values import NONE, Const, Map, Seq, Unknown, Value
+from gradclinic.static.walk import Arguments
+
+MOST_HELD = 64
+
+
+def perhaps(machine: Machine, value: Value) -> Value:
+    """A layer added in one branch only may be missing."""
+    return Either([value, IDENTITY]) if machine.branch and isinstance(value, Layer) else value
+
+
+def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Arguments, where: Location) -> Value:
+    first = args.positional[0] if args.positional else NONE
+    if isinstance(base, Map):
+        return _mapping(base, attr, args)
+    if attr == "append":
+        machine.log.kept += [Kept(where, flow, None, id(base)) for flow in flows_in(first)]
+        if len(base.items) < MOST_HELD:
+            base.items.append(perhaps(machine, first))
+    elif attr == "extend":
+        base.items += first.items if isinstance(first, Seq) else [first]
+        del base.items[MOST_HELD:]
+    elif attr == "insert" and len(args.positional) == 2:
+        base.items.insert(0, args.positional[1])
+    elif attr == "clear":
+        base.items.clear()
+    elif attr == "pop" and base.items:
+        return base.items[-1]
+    return NONE
+
+
+def _mapping(base: Map, attr: str, args: Arguments) -> Value:
+    if attr == "values":
+        return Seq(list(base.items.values()))
+    if attr == "items":
+        return Seq([Seq([Const(key), value]) for key, value in base.items.items()])
+    if attr == "keys":
+        return Seq([Const(key) for key in base.items])
+    if attr in ("get", "pop") and args.positional and isinstance(args.positional[0], Const):
+        found = base.items.get(args.positional[0].value)
+        return found or (args.positional[1] if len(args.positional) > 1 else NONE)
+    if attr == "update" and args.positional and isinstance(args.positional[0], Map):
+        base.items.update(args.positional[0].items)
+    if attr == "copy":
+        return Map(dict(base.items))
+    return Unknown(f"<dict>.{attr}()")
+
+
+def call_builtin(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
+    first = args.positional[0] if args.positional else NONE
+    if name in ("float", "int") and isinstance(first, Flow):
+        return cut_off(first, CutKind.ITEM, machine.at(node), form="number")
+    if name == "sum":
+        return _sum(machine, first, machine.at(node))
+    if name in ("list", "tuple", "iter", "reversed", "sorted", "set"):
+        if isinstance(first, Listed):
+            return Seq(list(first.parts))
+        return first if args.positional else Seq([])
+    if name == "dict":
+        return Map(dict(args.keywords.items())) if not args.positional else first
+    if name == "len":
+        return (
+            Const(len(first.items))
+            if isinstance(first, Seq) and not isinstance(first, Alike)
+            else Unknown("len()")
+        )
+    if name == "range":
+        return _range(args)
+    if name == "enumerate":
+        items = items_of(first)
+        if items is not None:
+            return Seq([Seq([Index(index), item]) for index, item in enumerate(items)])
+        return Counted(f"enumerate({getattr(first, 'path', '')})", holds=getattr(first, "holds", ()))
+    if name == "zip":
+        rows = [items_of(value) for value in args.positional]
+        if rows and all(row is not None for row in rows):
+            return Seq([Seq(list(row)) for row in zip(*(row or [] for row in rows), strict=False)])
+        return Unknown("zip()")
+    if name in ("max", "min", "abs", "round", "pow") and flows_in(first):
+        return derived(machine, None, args.positional)
+    if name in ("print", "str", "isinstance", "hasattr", "type", "repr", "format", "bool"):
+        return Unknown(f"{name}()")
+    return Unknown(f"{name}()", holds=getattr(first, "holds", ()))
+
+
+class Counted(Unknown):
+    """`enumerate` of something whose items are not known."""
+
+
+def items_of(value: Value) -> list[Value] | None:
+    """The items of a known collection."""
+    if isinstance(value, Alike):
+        return [value.items[0]]
+    if isinstance(value, Seq):
+        return value.items
+    if isinstance(value, Listed):
+        return value.parts
+    if isinstance(value, Map):
+        return [Const(key) for key in value.items]
+    return [value] if isinstance(value, Weights) else None
+
+
+def _range(args: Arguments) -> Value:
+    last = args.positional[-1] if len(args.positional) <= 2 else Unknown("<stop>")
+    first = args.positional[0] if len(args.positional) == 2 else Const(0)
+    if isinstance(last, Const) and isinstance(first, Const) and type(last.value) is type(first.value) is int:
+        count = last.value - first.value
+        if 0 <= count <= 2:
+            return Seq([Index(first.value + index) for index in range(count)])
+    return Seq([Index(0), Index(1)])
+
+
+def _sum(machine: Machine, source: Value, where: Location) -> Value:
+    items = items_of(source)
+    if not items:
+        return Unknown("sum()", holds=getattr(source, "holds", ()))
+    if not flows_in(source) and not any(isinstance(item, Weights) for item in items):
+        result: Value = items[0]
+        for other in items[1:]:
+            result = join(result, other, "sum()")
+        return result
+    result = items[0] if isinstance(items[0], Flow) else derived(machine, None, [items[0]])
+    for other in items[1:]:
+        result = summed(machine, where, result, other)
+    return result

@@ -1,0 +1,90 @@
+"""The log of an execution, as facts about graphs: cut, kept, or gone through twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gradclinic.facts import Cut, CutKind, CutRole, Location, RetainedGraph
+from gradclinic.static.flow.machine import Log, Use
+from gradclinic.static.flow.values import NO_IDS, CutAt, Flow, Ids
+
+SEEN = 4
+"""Backwards that a call site read from source stands for."""
+
+
+def graph_cases(log: Log) -> Iterable[tuple[object, ...]]:
+    sites: dict[Location, list[Use]] = {}
+    for use in log.uses:
+        if use.whole:
+            sites.setdefault(use.where, []).append(use)
+    for where, uses in sites.items():
+        yield from ((cut,) for cut in _cuts(log, where, uses))
+    if log.finished and all(use.flow.known for use in log.uses):
+        yield from ((cut,) for cut in _broken_paths(log))
+    if log.finished:
+        yield from ((kept,) for kept in _retained(log, sites))
+
+
+def _cuts(log: Log, where: Location, uses: list[Use]) -> Iterator[Cut]:
+    """Cuts that every way to this backward has met."""
+    flows = [use.flow for use in uses]
+    wholes = [_whole(flow) for flow in flows]
+    if all(whole is not None for whole in wholes):
+        whole = wholes[0]
+        assert whole is not None
+        yield Cut(whole.kind, CutRole.WHOLE, whole.where, where, silenced=whole.silenced)
+        return
+    for term in dict.fromkeys(term.where for flow in flows for term in flow.terms):
+        found = [_term(flow, term) for flow in flows]
+        first = found[0]
+        if first is not None and all(one is not None for one in found):
+            yield Cut(first.kind, CutRole.TERM, first.where, where, _named(log, first.owners))
+
+
+def _broken_paths(log: Log) -> Iterator[Cut]:
+    """Cuts behind which there are parameters that an optimizer holds and no backward reaches."""
+    reached = NO_IDS.union(*(use.flow.owners for use in log.uses))
+    found: dict[Location, Cut] = {}
+    for use in log.uses:
+        for cut in use.flow.paths:
+            unreached = (cut.owners & log.optimized) - reached
+            if unreached and cut.kind in (CutKind.NUMPY, CutKind.TENSOR):
+                found[cut.where] = Cut(cut.kind, CutRole.PATH, cut.where, use.where, _named(log, unreached))
+    yield from found.values()
+
+
+def _named(log: Log, owners: Ids) -> tuple[str, ...]:
+    return tuple(log.layers.get(owner, "parameters") for owner in sorted(owners)) or ("parameters",)
+
+
+def _whole(flow: Flow) -> CutAt | None:
+    if flow.cut is None:
+        return None
+    return flow.cut if flow.grad is False or (flow.cut.silenced and not flow.nodes) else None
+
+
+def _term(flow: Flow, where: Location) -> CutAt | None:
+    for term in flow.terms:
+        # A number taken from a part of the loss that trains anyway shifts it and loses nothing.
+        lost = not term.nodes <= flow.nodes
+        whole = term.scalar or term.kind in (CutKind.TENSOR, CutKind.GRAD)
+        if term.where == where and lost and whole and flow.scalar:
+            return term
+    return None
+
+
+def _retained(log: Log, sites: dict[Location, list[Use]]) -> Iterator[RetainedGraph]:
+    for where, uses in sites.items():
+        if not all(use.retain is True and use.flow.known and use.flow.grad for use in uses):
+            continue
+        if not any(_used_again(log, use) for use in uses):
+            yield RetainedGraph(where, calls=SEEN, used=False, nodes=0)
+
+
+def _used_again(log: Log, use: Use) -> bool:
+    number = log.uses.index(use)
+    later = log.uses[number + 1 :]
+    if any(not other.flow.known or other.flow.nodes & use.flow.nodes for other in later):
+        return True
+    given = NO_IDS.union(*(flow.nodes for before, flow in log.handed_out if before > number))
+    return bool(given & use.flow.nodes)

@@ -1,0 +1,119 @@
+"""What comes out of a collection: by a subscript, by unpacking, by a loop."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from gradclinic.static import words
+from gradclinic.static.flow.collections import Counted
+from gradclinic.static.flow.tensors import reshaped
+from gradclinic.static.flow.values import (
+    Alike,
+    Chain,
+    Flow,
+    Index,
+    Listed,
+    Weights,
+    carries,
+    flows_in,
+    join,
+    shadowed,
+)
+from gradclinic.static.syntax import last_name
+from gradclinic.static.values import Const, Map, Seq, Unknown, Value
+
+
+def item_at(base: Value, node: ast.Subscript, index: Value) -> Value:
+    if isinstance(base, Flow):
+        return _sliced(base, node, index)
+    if isinstance(base, Seq | Chain | Listed):
+        items = base.items if isinstance(base, Seq) else base.parts
+        if isinstance(base, Alike):
+            return items[0] if items else Unknown("<item>")
+        if isinstance(node.slice, ast.Slice):
+            return _slice_of(base, items, node.slice)
+        position = index.value if isinstance(index, Const | Index) and type(index.value) is int else None
+        if position is not None and -len(items) <= position < len(items):
+            return items[position]
+        return _any_of(items)
+    if isinstance(base, Map):
+        found = base.items.get(key_of(index, None))
+        return found if found is not None else _any_of(list(base.items.values()))
+    if isinstance(base, Weights):
+        return base
+    if isinstance(base, Unknown):
+        return Unknown(f"{base.path}[]", holds=base.holds)
+    return Unknown("<item>")
+
+
+def _any_of(items: list[Value]) -> Value:
+    if not items:
+        return shadowed("<item>")
+    result = items[0]
+    for other in items[1:]:
+        result = join(result, other, "<item>")
+    return result
+
+
+def _slice_of(base: Seq | Chain | Listed, items: list[Value], part: ast.Slice) -> Value:
+    bounds = [_constant_bound(bound) for bound in (part.lower, part.upper)]
+    if part.step is not None or None in (bounds[0] if part.lower else 0, bounds[1] if part.upper else 0):
+        return Seq([_any_of(items)]) if isinstance(base, Seq) else Unknown("<layers>")
+    kept = items[bounds[0] if part.lower else None : bounds[1] if part.upper else None]
+    return Seq(kept) if isinstance(base, Seq) else Chain(kept)
+
+
+def _constant_bound(node: ast.expr | None) -> int | None:
+    try:
+        value = ast.literal_eval(node) if node is not None else None
+    except (ValueError, TypeError, SyntaxError):
+        return None
+    return value if type(value) is int else None
+
+
+def _sliced(flow: Flow, node: ast.Subscript, index: Value) -> Flow:
+    """Rows and columns of a tensor; picking by a mask or by lengths takes the padding out."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    plain = all(isinstance(part, ast.Slice) for part in parts)
+    if plain:
+        return replace(flow, reshaped=True)
+    return reshaped(flow, padded=None)
+
+
+def key_of(value: Value, otherwise: object) -> object:
+    if isinstance(value, Const | Index) and isinstance(value.value, str | int | float | bool):
+        return value.value
+    return otherwise
+
+
+def item_of(source: Value) -> Value:
+    """One item of something that is not known: a batch, if it sounds like a loader."""
+    if isinstance(source, Counted):
+        path = source.path
+        return Seq([Unknown("<index>"), _batch(path[10:-1], source)])
+    if isinstance(source, Flow):
+        return reshaped(source)
+    return _batch(source.path if isinstance(source, Unknown) else "", source)
+
+
+def _batch(path: str, source: Value) -> Value:
+    if words.LOADER_NAME.search(path.rsplit(".", 1)[-1]):
+        return Flow(grad=False, batched=True)
+    return Unknown(f"{path}[]", holds=source.holds if isinstance(source, Unknown) else ())
+
+
+def spread(value: Value, targets: list[ast.expr]) -> list[Value]:
+    """The values that `targets` get from unpacking `value`."""
+    if isinstance(value, Alike) and value.items:
+        return [value.items[0]] * len(targets)
+    starred = any(isinstance(target, ast.Starred) for target in targets)
+    if isinstance(value, Seq) and not starred and len(value.items) == len(targets):
+        return value.items
+    if isinstance(value, Flow):
+        return [replace(value, ops=(), reshaped=True, axes=None)] * len(targets)
+    if isinstance(value, Weights):
+        return [value] * len(targets)
+    if flows_in(value) or carries(value):
+        return [shadowed(last_name(target)) for target in targets]
+    return [Unknown(last_name(target)) for target in targets]

@@ -1,0 +1,73 @@
+"""Calls of torch's losses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradclinic.facts import Location, LossCall, Op
+from gradclinic.static.flow.machine import Machine
+from gradclinic.static.flow.tensors import derived
+from gradclinic.static.flow.torch_names import SETTINGS_AT
+from gradclinic.static.flow.values import Flow, Loss
+from gradclinic.static.values import Const, Unknown, Value
+from gradclinic.static.walk import Arguments
+
+
+def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) -> Value:
+    given, target = args.get(0, "input"), args.get(1, "target")
+    if given is None or args.partial:
+        return Unknown(f"{loss.name}()")
+    settings = {**loss.settings, **_by_position(loss.name, args), **args.keywords}
+    reduction = _reduction(settings)
+    # A target is data unless it is seen to carry a graph: what it is computed from does not matter.
+    inputs = [given, *([target] if isinstance(target, Flow) and target.grad else [])]
+    result = derived(machine, Op(loss.name, where), inputs)
+    id = machine.new_id()
+    machine.log.losses[id] = LossCall(
+        loss=loss.name,
+        where=where,
+        made_by=_trail(given),
+        reduction=reduction,
+        trains=not machine.no_grad,
+        ignore_index=_number(settings.get("ignore_index")),
+        padding_value=_padding(given, target, settings),
+    )
+    return replace(result, scalar=reduction in ("mean", "sum"), losses=frozenset({id}), padded=None)
+
+
+def _trail(given: Value) -> tuple[Op, ...]:
+    if not isinstance(given, Flow) or not given.ops:
+        return ()
+    first, *rest = given.ops
+    # Which axis is which is known only as long as nothing was turned around since.
+    if given.reshaped or not given.batched:
+        first = replace(first, dim=None)
+    return (first, *rest)
+
+
+def _by_position(name: str, args: Arguments) -> dict[str, Value]:
+    positions = SETTINGS_AT.get(name, ("input", "target"))
+    return dict(list(zip(positions, args.positional, strict=False))[2:])
+
+
+def _reduction(settings: dict[str, Value]) -> str | None:
+    if "reduce" in settings or "size_average" in settings:
+        return None
+    chosen = settings.get("reduction")
+    if chosen is None:
+        return "mean"
+    return str(chosen.value) if isinstance(chosen, Const) and isinstance(chosen.value, str) else None
+
+
+def _number(value: Value | None) -> int | None:
+    return value.value if isinstance(value, Const) and type(value.value) is int else None
+
+
+def _padding(given: Value, target: Value | None, settings: dict[str, Value]) -> int | None:
+    """The padding of the target that counts in the loss."""
+    if not isinstance(target, Flow) or type(target.padded) is not int:
+        return None
+    ignored = settings.get("ignore_index", Const(-100))
+    if "weight" in settings or not isinstance(ignored, Const) or ignored.value == target.padded:
+        return None
+    return target.padded

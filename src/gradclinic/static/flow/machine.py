@@ -1,0 +1,105 @@
+"""The state of one execution on abstract tensors, and the log of what it met."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from gradclinic.facts import DomainEdge, Location, LossCall, SoftmaxUse
+from gradclinic.static.flow.values import Flow
+from gradclinic.static.values import Frame, Value
+
+MOST_STEPS = 30_000
+DEEPEST_CALL = 16
+
+
+class TooLong(Exception):
+    """The file takes more steps than a file may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A graph gone through, by backward or autograd.grad."""
+
+    where: Location
+    node: ast.Call
+    flow: Flow
+    retain: bool | None
+    """None when that is not known."""
+    branch: tuple[tuple[int, int], ...]
+    """The arms of conditions it stands in."""
+    whole: bool = True
+    """False for autograd.grad, which is no update."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A value added to something that outlives the iteration."""
+
+    where: Location
+    flow: Flow
+    into: Flow | None
+    """What it was added to; None for a list."""
+    holder: int
+    """The list, or the sum by its place."""
+
+
+@dataclass(slots=True)
+class Log:
+    losses: dict[int, LossCall] = field(default_factory=dict)
+    uses: list[Use] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    edges: list[tuple[DomainEdge, int]] = field(default_factory=list)
+    """With the graph node of the operation: it matters if a backward passes it."""
+    softmax_uses: list[SoftmaxUse] = field(default_factory=list)
+    handed_out: list[tuple[int, Flow]] = field(default_factory=list)
+    """Flows given to functions out of sight, with the number of uses before."""
+    layers: dict[int, str] = field(default_factory=dict)
+    """Layers that can be trained, as a user would point at them."""
+    optimized: set[int] = field(default_factory=set)
+    """Layers whose parameters were given to an optimizer."""
+    finished: bool = True
+
+
+@dataclass(slots=True)
+class Machine:
+    path: str
+    frame: Frame
+    execute: Callable[[Machine, list[ast.stmt]], None]
+    evaluate: Callable[[Machine, ast.expr], Value]
+    log: Log = field(default_factory=Log)
+    steps: int = MOST_STEPS
+    ids: int = 0
+    freezes: bool = False
+    """Some parameters of the file are frozen: a layer may not train."""
+    no_grad: list[Location] = field(default_factory=list)
+    """Where gradients were switched off, outermost first."""
+    perhaps_no_grad: int = 0
+    branch: tuple[tuple[int, int], ...] = ()
+    active: list[ast.AST] = field(default_factory=list)
+    reached: set[ast.AST] = field(default_factory=set)
+    returned: list[list[Value]] = field(default_factory=list)
+
+    def at(self, node: ast.AST) -> Location:
+        return Location(self.path, node.lineno, node.col_offset, self.frame.qualname)  # type: ignore[attr-defined]
+
+    def new_id(self) -> int:
+        self.ids += 1
+        return self.ids
+
+    def tick(self) -> None:
+        self.steps -= 1
+        if self.steps < 0:
+            raise TooLong
+
+    @contextmanager
+    def arm(self, condition: int, number: int) -> Iterator[None]:
+        """One arm of a condition that is not decided."""
+        before = self.branch
+        self.branch = (*before, (condition, number))
+        try:
+            yield
+        finally:
+            self.branch = before

@@ -1,0 +1,96 @@
+"""One file, executed on abstract tensors: the facts about its losses and graphs."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+
+from gradclinic.static.flow.calls import call_function, instantiate
+from gradclinic.static.flow.expressions import evaluate
+from gradclinic.static.flow.graph_facts import graph_cases
+from gradclinic.static.flow.loss_facts import loss_cases
+from gradclinic.static.flow.machine import Machine, TooLong
+from gradclinic.static.flow.statements import execute
+from gradclinic.static.flow.torch_names import LOSS_FUNCTIONS, LOSSES
+from gradclinic.static.syntax import last_name
+from gradclinic.static.values import ClassDef, Frame, Func, FunctionNode, Instance
+from gradclinic.static.walk import Arguments, BreakLoop, ContinueLoop, ReturnValue, Stop
+
+Cases = tuple[tuple[object, ...], ...]
+_LEFT = (ReturnValue, BreakLoop, ContinueLoop, Stop)
+_TELLING = re.compile(
+    r"backward\(|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|binary_cross_entropy|BCELoss|BCEWithLogitsLoss"
+)
+_FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False|freeze")
+
+
+def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
+    """What the file's losses are given and what becomes of them. Empty where nothing can be told."""
+    if "torch" not in text or not _TELLING.search(text):
+        return ()
+    machine = Machine(path, Frame(""), execute, evaluate, freezes=bool(_FREEZES.search(text)))
+    try:
+        _run(machine, tree)
+    except (TooLong, RecursionError):
+        machine.log.finished = False
+    return (*loss_cases(machine.log), *graph_cases(machine.log))
+
+
+def _run(machine: Machine, tree: ast.Module) -> None:
+    top = machine.frame
+    for statement in tree.body:
+        try:
+            execute(machine, [statement])
+        except _LEFT:
+            break
+    for function, owner in _telling_functions(tree):
+        if function not in machine.reached:
+            machine.frame = top
+            with contextlib.suppress(*_LEFT):
+                _run_alone(machine, function, owner)
+
+
+def _run_alone(machine: Machine, function: FunctionNode, owner: ast.ClassDef | None) -> None:
+    """A function that nothing in sight calls, with parameters nobody knows."""
+    found = machine.frame.vars.get(owner.name if owner else function.name)
+    nobody = Arguments(partial=True)
+    if isinstance(found, ClassDef):
+        method = found.attrs.get(function.name)
+        if not isinstance(method, Func) or method.node is not function:
+            return
+        instance = instantiate(machine, found, nobody, function)
+        assert isinstance(instance, Instance)
+        found = Func(function, method.frame, method.qualname, instance, method.decorators)
+    if not isinstance(found, Func) or found.node is not function:
+        return
+    call_function(machine, found, nobody, function)
+
+
+def _telling_functions(tree: ast.Module) -> list[tuple[FunctionNode, ast.ClassDef | None]]:
+    """Functions that call a loss or backward themselves, the outermost ones."""
+    found: list[tuple[FunctionNode, ast.ClassDef | None]] = []
+    losses = _loss_names(tree)
+    for node in tree.body:
+        members = node.body if isinstance(node, ast.ClassDef) else [node]
+        for member in members:
+            if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef) and _tells(member, losses):
+                found.append((member, node if isinstance(node, ast.ClassDef) else None))
+    return found
+
+
+def _loss_names(tree: ast.Module) -> frozenset[str]:
+    """Torch's losses, and the names this file gives to them."""
+    given: set[str] = set()
+    for node in ast.walk(tree):
+        made = node.value if isinstance(node, ast.Assign) else None
+        if isinstance(node, ast.Assign) and isinstance(made, ast.Call) and last_name(made.func) in LOSSES:
+            given.update(last_name(target) for target in node.targets)
+    return LOSS_FUNCTIONS | given | {"backward", "manual_backward"}
+
+
+def _tells(function: FunctionNode, losses: frozenset[str]) -> bool:
+    return any(
+        isinstance(node, ast.Call) and (last_name(node.func) in losses or last_name(node.func) in LOSSES)
+        for node in ast.walk(function)
+    )

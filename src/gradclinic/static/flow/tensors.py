@@ -1,0 +1,206 @@
+"""Operations on abstract tensors: what becomes of the trail, the graph, and the cuts in it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gradclinic.facts import CutKind, Location, Op, SoftmaxUse
+from gradclinic.static.flow.machine import Machine
+from gradclinic.static.flow.values import (
+    MOST_OPS,
+    NO_IDS,
+    CutAt,
+    Flow,
+    Ids,
+    Weights,
+    carries,
+    flows_in,
+    shared_ops,
+)
+from gradclinic.static.values import Const, Seq, Unknown, Value
+
+
+def derived(
+    machine: Machine, op: Op | None, inputs: Sequence[Value], *, owners: Ids = NO_IDS, combined: bool = False
+) -> Flow:
+    """The result of `op` on `inputs`, computed with the parameters of `owners`.
+
+    `combined`: the inputs are alike, as in a stack, and the trail is theirs.
+    """
+    flows = [flow for value in inputs for flow in flows_in(value)]
+    owners = owners.union(*(value.owners for value in inputs if isinstance(value, Weights)))
+    trail: tuple[Op, ...] = ()
+    if flows:
+        trail = shared_ops(flows) if combined else flows[0].ops
+    if op is not None:
+        trail = (op, *trail)[:MOST_OPS]
+    first = flows[0] if flows else Flow()
+    shape = {"axes": first.axes, "batched": first.batched}
+    if machine.no_grad:
+        return Flow(trail, grad=False, cut=_switched_off(machine, flows, owners), **shape)  # type: ignore[arg-type]
+    grad = _carries_graph(machine, flows, owners, inputs)
+    cuts = tuple(flow.cut for flow in flows if flow.cut is not None)
+    if grad is False:
+        return Flow(trail, grad=False, cut=cuts[0] if cuts else None, **shape)  # type: ignore[arg-type]
+    live = [flow for flow in flows if flow.grad is not False]
+    return Flow(
+        trail,
+        nodes=frozenset({machine.new_id()}).union(*(flow.nodes for flow in live)),
+        owners=owners.union(*(flow.owners for flow in live)),
+        grad=grad,
+        known=all(flow.known for flow in live) and not any(_out_of_sight(value) for value in inputs),
+        certain=all(flow.certain for flow in live),
+        # Past a layer, the layers behind a cut have no other way; in a sum or product they may not need one.
+        paths=tuple(
+            dict.fromkeys((*(cuts if owners else ()), *(path for flow in flows for path in flow.paths)))
+        ),
+        **shape,  # type: ignore[arg-type]
+    )
+
+
+def _out_of_sight(value: Value) -> bool:
+    return not isinstance(value, Flow) and carries(value)
+
+
+def _carries_graph(machine: Machine, flows: list[Flow], owners: Ids, inputs: Sequence[Value]) -> bool | None:
+    unsure = bool(machine.perhaps_no_grad)
+    if any(flow.grad for flow in flows) or (owners and not machine.freezes):
+        return None if unsure else True
+    if owners or any(flow.grad is None for flow in flows) or any(_out_of_sight(value) for value in inputs):
+        return None
+    return False
+
+
+def _switched_off(machine: Machine, flows: list[Flow], owners: Ids) -> CutAt | None:
+    for flow in flows:
+        if flow.cut is not None:
+            return flow.cut
+    lost = [flow for flow in flows if flow.grad]
+    if not lost and (not owners or machine.freezes):
+        return None
+    return CutAt(
+        CutKind.NO_GRAD,
+        machine.no_grad[0],
+        NO_IDS.union(*(flow.nodes for flow in lost)),
+        owners.union(*(flow.owners for flow in lost)),
+        scalar=False,
+    )
+
+
+def cut_off(flow: Flow, kind: CutKind, where: Location, *, form: str = "tensor") -> Flow:
+    """The same values without the graph."""
+    cut = flow.cut
+    if flow.grad or (cut is not None and kind is CutKind.NUMPY):
+        behind = cut or CutAt(kind, where, flow.nodes, flow.owners, flow.scalar)
+        cut = replace(behind, kind=kind, where=where)
+    return Flow(
+        flow.ops, grad=False, cut=cut, scalar=flow.scalar, form=form, axes=flow.axes, batched=flow.batched,
+        padded=flow.padded, reshaped=flow.reshaped,
+    )  # fmt: skip
+
+
+def copied(machine: Machine, source: Value, where: Location, *, leaf: bool) -> Flow:
+    """`torch.tensor(x)`: a new leaf whatever x was."""
+    flows = flows_in(source)
+    lost = next((flow for flow in flows if flow.grad and flow.form == "tensor"), None)
+    if lost is not None:
+        made = cut_off(lost, CutKind.TENSOR, where)
+    else:
+        earlier = next((flow for flow in flows if flow.cut is not None), None)
+        made = cut_off(earlier or Flow(grad=False), CutKind.TENSOR, where)
+    made = replace(made, ops=made.ops if isinstance(source, Flow) else (), form="tensor")
+    return new_leaf(made) if leaf else made
+
+
+def new_leaf(flow: Flow) -> Flow:
+    """`requires_grad_()`: backward will run from here, and reach nothing behind it."""
+    if flow.grad or flow.grad is None:
+        return flow
+    cut = replace(flow.cut, silenced=True) if flow.cut is not None and flow.cut.scalar else None
+    return replace(flow, grad=True, cut=cut)
+
+
+def reshaped(flow: Flow, **changes: object) -> Flow:
+    return replace(flow, reshaped=True, axes=None, batched=False, **changes)  # type: ignore[arg-type]
+
+
+def summed(machine: Machine, where: Location, one: Value, other: Value) -> Flow:
+    """`a + b`: a summand without a graph is remembered."""
+    result = derived(machine, Op("add", where), [one, other])
+    flows = [value for value in (one, other) if isinstance(value, Flow)]
+    terms = [term for flow in flows for term in flow.terms]
+    if result.grad is not False:
+        terms += [flow.cut for flow in flows if flow.cut is not None and flow.grad is False]
+    return replace(
+        result,
+        terms=tuple(dict.fromkeys(terms)),
+        scalar=all(_is_scalar(value) for value in (one, other)),
+        losses=NO_IDS.union(*(flow.losses for flow in flows)),
+        divided=any(flow.divided for flow in flows),
+    )
+
+
+def scaled(machine: Machine, where: Location, name: str, flow: Flow, factor: Value) -> Flow:
+    """`k * loss`, `loss / k`, `-loss`."""
+    result = derived(machine, Op(name, where), [flow, factor])
+    alone = not isinstance(factor, Flow) or factor.grad is False
+    number = isinstance(factor, Const)
+    return replace(
+        result,
+        terms=flow.terms if alone else (),
+        cut=result.cut if alone else None,
+        scalar=flow.scalar and _is_scalar(factor),
+        losses=flow.losses if alone else NO_IDS,
+        divided=flow.divided or not number or (name == "div" and not number),
+    )
+
+
+def _is_scalar(value: Value) -> bool:
+    return isinstance(value, Const | Unknown) or (isinstance(value, Flow) and value.scalar)
+
+
+def binary(machine: Machine, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:
+    where = machine.at(node)
+    if isinstance(op, ast.Add | ast.Sub):
+        return summed(machine, where, left, right)
+    name = _NAMES.get(type(op), type(op).__name__.lower())
+    if isinstance(op, ast.Mult | ast.Div):
+        if isinstance(left, Flow) and not (
+            isinstance(op, ast.Mult) and isinstance(right, Flow) and right.grad and not left.grad
+        ):
+            return scaled(machine, where, name, left, right)
+        if isinstance(right, Flow) and isinstance(op, ast.Mult):
+            return scaled(machine, where, name, right, left)
+    if isinstance(op, ast.MatMult):
+        return product(machine, where, left, right)
+    result = derived(machine, Op(name, where), [left, right])
+    return replace(result, scalar=_is_scalar(left) and _is_scalar(right))
+
+
+_NAMES: dict[type[ast.operator], str] = {ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
+
+
+def product(machine: Machine, where: Location, left: Value, right: Value, axes: int | None = None) -> Flow:
+    weights = left if isinstance(left, Flow) else Flow()
+    result = derived(machine, Op("matmul", where), [left, right])
+    softmax = weights.ops[0] if weights.ops else None
+    known = axes or weights.axes
+    if (
+        softmax is not None
+        and softmax.name == "softmax"
+        and softmax.dim is not None
+        and known is not None
+        and known >= 3
+        and not weights.reshaped
+        and 0 < softmax.dim % known < known - 1
+        and any(op.name == "matmul" for op in weights.ops[1:4])
+    ):
+        machine.log.softmax_uses.append(SoftmaxUse(softmax, where))
+    return replace(result, axes=known)
+
+
+def concatenated(machine: Machine, op: Op, source: Value) -> Flow:
+    items = source.items if isinstance(source, Seq) else [source]
+    return derived(machine, op, items, combined=True)

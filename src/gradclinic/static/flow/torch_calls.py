@@ -1,0 +1,301 @@
+"""Functions of torch, and methods of tensors."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from gradclinic.facts import CutKind, DomainEdge, Location, Op
+from gradclinic.static.flow import torch_names as torch
+from gradclinic.static.flow.losses import call_loss
+from gradclinic.static.flow.machine import Machine, Use
+from gradclinic.static.flow.tensors import (
+    binary,
+    concatenated,
+    copied,
+    cut_off,
+    derived,
+    new_leaf,
+    product,
+    reshaped,
+)
+from gradclinic.static.flow.values import (
+    NO_IDS,
+    Alike,
+    Chain,
+    Flow,
+    Ids,
+    Layer,
+    Listed,
+    Loss,
+    Weights,
+    flows_in,
+)
+from gradclinic.static.values import NONE, Const, Instance, Map, Seq, Unknown, Value
+from gradclinic.static.walk import Arguments
+
+_SQUASHING = frozenset({"softmax", "sigmoid"})
+_LOGARITHMS = frozenset({"log", "log2", "log10"})
+_ARITHMETIC: dict[str, ast.operator] = {
+    "add": ast.Add(), "sub": ast.Sub(), "mul": ast.Mult(), "div": ast.Div(), "add_": ast.Add(),
+    "mul_": ast.Mult(), "div_": ast.Div(), "sub_": ast.Sub(), "pow": ast.Pow(),
+}  # fmt: skip
+
+
+def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
+    last = name.rsplit(".", 1)[-1]
+    where = machine.at(node)
+    first = args.positional[0] if args.positional else args.keywords.get("input", NONE)
+    if last in torch.LOSSES:
+        return Loss(torch.LOSSES[last], dict(args.keywords))
+    if last in torch.LOSS_FUNCTIONS:
+        return call_loss(machine, Loss(last), args, where)
+    if last in torch.WRAPPING and not isinstance(first, Flow | Const):
+        return first
+    if name == "torch.autograd.backward":
+        run_backward(machine, args.get(0, "tensors") or NONE, args, node)
+        return NONE
+    if name == "torch.autograd.grad":
+        return _gradient(machine, args, node)
+    if last in ("Parameter", "Buffer"):
+        return _parameter(machine, last)
+    if ".optim." in name:
+        for value in args.all():
+            machine.log.optimized |= _weights_in(value)
+        return Unknown(f"{name}()")
+    if ".data." in name or (".utils." in name and last != "checkpoint"):
+        return Unknown(f"{name}()")
+    if _is_class(name, last):
+        return _layer(machine, last, args, where)
+    if last in torch.COPYING and args.positional and not _is_size(args):
+        return copied(machine, first, where, leaf=_is_true(args.keywords.get("requires_grad")))
+    if last in ("from_numpy", "as_tensor", "asarray") and flows_in(first):
+        lost = flows_in(first)[0]
+        return replace(lost, form="tensor") if lost.form != "tensor" else lost
+    if last in torch.CREATING and not last.endswith("_like"):
+        return _created(args)
+    if last.endswith("_like"):
+        return Flow(grad=False)
+    if last in ("stack", "cat", "hstack", "vstack", "concat", "concatenate"):
+        return replace(concatenated(machine, Op(last, where), first), ops=_alike(first), reshaped=True)
+    if last == "checkpoint":
+        return derived(machine, Op(last, where), args.positional[1:], owners=frozenset({machine.new_id()}))
+    if isinstance(first, Flow):
+        return call_tensor(
+            machine, first, last, Arguments(args.positional[1:], args.keywords, args.partial), node
+        )
+    return derived(machine, _op(last, args, where, skip=1), args.all())
+
+
+def _alike(source: Value) -> tuple[Op, ...]:
+    items = source.items if isinstance(source, Seq) else []
+    trails = [item.ops for item in items if isinstance(item, Flow)]
+    same = trails and len(trails) == len(items) and all(t and t[0].name == trails[0][0].name for t in trails)
+    return trails[0] if same else ()
+
+
+def _is_class(name: str, last: str) -> bool:
+    return last[:1].isupper() and ("nn." in name or "distributions" in name) and last != "Variable"
+
+
+def _is_size(args: Arguments) -> bool:
+    """`torch.Tensor(3, 4)` and `torch.FloatTensor(n, m)` are given extents, not values."""
+    return len(args.positional) > 1 or (isinstance(args.positional[0], Const) and not args.keywords)
+
+
+def _is_true(value: Value | None) -> bool:
+    return isinstance(value, Const) and value.value is True
+
+
+def _parameter(machine: Machine, last: str) -> Value:
+    if last == "Buffer":
+        return Flow(grad=False)
+    owner = frozenset({machine.new_id()})
+    return Flow(owners=owner, grad=None if machine.freezes else True)
+
+
+def _created(args: Arguments) -> Flow:
+    extents = args.positional
+    if len(extents) == 1 and isinstance(extents[0], Seq):
+        extents = extents[0].items
+    elif args.positional and isinstance(args.positional[-1], Seq):
+        extents = args.positional[-1].items
+    axes = len(extents) if not args.partial and len(extents) > 1 else None
+    made = Flow(grad=False, axes=axes, batched=axes is not None)
+    return new_leaf(made) if _is_true(args.keywords.get("requires_grad")) else made
+
+
+def _layer(machine: Machine, last: str, args: Arguments, where: Location) -> Value:
+    if last == "Sequential":
+        return _chain(args)
+    if last in torch.CONTAINERS:
+        first = args.positional[0] if args.positional else NONE
+        items = first.items if isinstance(first, Seq | Map) else []
+        return Listed(list(items.values() if isinstance(items, dict) else items))
+    if "distributions" in last or any(flows_in(value) for value in args.all()):
+        return derived(machine, Op(last, where), args.all())
+    op = torch.LAYERS.get(last, "" if last in torch.SHAPE_LAYERS else last.lower())
+    dim = args.get(0, "dim")
+    normalises = op in ("softmax", "log_softmax")
+    id, trainable = machine.new_id(), last not in torch.WEIGHTLESS
+    if trainable:
+        machine.log.layers[id] = f"the {last} of line {where.line}"
+    return Layer(
+        op,
+        id,
+        trainable=trainable,
+        returns=torch.RETURNS.get(last, ""),
+        dim=_integer(dim) if normalises and last != "Softmax2d" else None,
+        implicit_dim=normalises and dim is None and last != "Softmax2d" and not args.partial,
+        where=where,
+    )
+
+
+def _chain(args: Arguments) -> Value:
+    parts: list[Value] = []
+    for value in args.positional:
+        parts += value.items.values() if isinstance(value, Map) else [value]
+    if args.partial:
+        # What was spread into it is not known, nor what comes last.
+        return Chain([Unknown("<layers>")]) if not args.positional else Chain([Unknown("<layers>"), *parts])
+    return Chain(parts)
+
+
+def _integer(value: Value | None) -> int | None:
+    return value.value if isinstance(value, Const) and type(value.value) is int else None
+
+
+def _op(name: str, args: Arguments, where: Location, *, skip: int) -> Op:
+    if name not in ("softmax", "log_softmax"):
+        return Op(name, where)
+    dim = args.get(skip, "dim")
+    return Op(name, where, dim=_integer(dim), implicit_dim=dim is None and not args.partial)
+
+
+def _gradient(machine: Machine, args: Arguments, node: ast.Call) -> Value:
+    outputs = args.get(0, "outputs") or NONE
+    create = args.keywords.get("create_graph")
+    where = machine.at(node)
+    run = derived(machine, Op("grad", where), [outputs])
+    retain = args.keywords.get("retain_graph", create)
+    log_use(machine, run, retain, node, whole=False)
+    if create is not None and not (isinstance(create, Const) and not create.value):
+        return Alike([derived(machine, Op("grad", where), [outputs])])
+    return Alike([cut_off(replace(run, scalar=False), CutKind.GRAD, where)])
+
+
+def log_use(
+    machine: Machine, flow: Flow, retain: Value | None, node: ast.Call, *, whole: bool = True
+) -> None:
+    known = retain.value if isinstance(retain, Const) else None
+    kept = False if retain is None else None if known is None else bool(known)
+    machine.log.uses.append(Use(machine.at(node), node, flow, kept, machine.branch, whole))
+
+
+def run_backward(machine: Machine, loss: Value, args: Arguments, node: ast.Call) -> None:
+    retain = args.keywords.get("retain_graph") or args.keywords.get("retain_variables")
+    retain = retain or args.keywords.get("create_graph")
+    if args.partial and retain is None:
+        retain = Unknown("**")
+    flows = flows_in(loss)
+    if isinstance(loss, Flow):
+        log_use(machine, loss, retain, node)
+    else:
+        joined = derived(machine, None, flows) if flows else Flow()
+        log_use(machine, replace(joined, known=bool(flows) and joined.known), retain, node)
+
+
+def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: ast.Call) -> Value:
+    where = machine.at(node)
+    if name == "backward":
+        run_backward(machine, flow, args, node)
+        return NONE
+    if name in ("item", "tolist"):
+        return cut_off(flow, CutKind.ITEM, where, form="number")
+    if name == "numpy":
+        return cut_off(flow, CutKind.NUMPY, where, form="array")
+    if name in ("detach", "detach_"):
+        return cut_off(flow, CutKind.DETACH, where)
+    if name == "requires_grad_":
+        return new_leaf(flow) if not args.all() or _is_true(args.all()[0]) else flow
+    if name == "sample":
+        return Flow(grad=False)
+    if name in torch.UNCHANGED:
+        return flow
+    if name in torch.SHAPING:
+        return reshaped_by(flow, name, args)
+    if name in torch.PLAIN:
+        return Flow(grad=False, axes=None)
+    if name in _ARITHMETIC and args.positional:
+        return binary(machine, node, flow, _ARITHMETIC[name], args.positional[0])
+    if name in ("matmul", "bmm", "mm") and args.positional:
+        return product(machine, where, flow, args.positional[0], axes=3 if name == "bmm" else None)
+    if name in ("max", "min") and args.all() and not isinstance(args.all()[0], Flow):
+        return Seq([reshaped(derived(machine, Op(name, where), [flow])), Flow(grad=False)])
+    result = derived(machine, _op(name, args, where, skip=0), [flow, *args.all()])
+    if name in _LOGARITHMS:
+        _look_at_logarithm(machine, name, flow, result, where)
+    if name in torch.REDUCING:
+        whole = not args.positional and "dim" not in args.keywords and "axis" not in args.keywords
+        return replace(
+            result, scalar=whole, terms=flow.terms, losses=flow.losses, axes=None, batched=False,
+            divided=flow.divided or (name == "mean" and not flow.scalar),
+        )  # fmt: skip
+    return result
+
+
+def _look_at_logarithm(machine: Machine, name: str, flow: Flow, result: Flow, where: Location) -> None:
+    """The log of a probability that can be exactly zero."""
+    if flow.ops and flow.ops[0].name in _SQUASHING and result.grad and not machine.no_grad:
+        edge = DomainEdge(name, where, f"the {flow.ops[0].name} of scores, which underflows to exactly 0")
+        machine.log.edges.append((edge, machine.ids))
+
+
+def reshaped_by(flow: Flow, name: str, args: Arguments) -> Value:
+    if name in ("chunk", "split", "unbind"):
+        return Alike([reshaped(flow)])
+    if name == "contiguous":
+        return flow
+    if name == "flatten" and args.positional and _integer(args.positional[0]) == 1:
+        return replace(flow, axes=2, batched=flow.batched)
+    if name in ("view", "reshape") and len(args.positional) == 2 and _keeps_batch(flow, args.positional):
+        return replace(flow, axes=2)
+    return reshaped(flow)
+
+
+def _keeps_batch(flow: Flow, extents: list[Value]) -> bool:
+    """`x.view(x.size(0), -1)`."""
+    return flow.batched and isinstance(extents[0], Unknown | Flow) and _integer(extents[1]) == -1
+
+
+def _weights_in(value: Value) -> Ids:
+    if isinstance(value, Weights | Flow):
+        return value.owners
+    if isinstance(value, Seq):
+        return NO_IDS.union(*(_weights_in(item) for item in value.items))
+    if isinstance(value, Map):
+        return NO_IDS.union(*(_weights_in(item) for item in value.items.values()))
+    return NO_IDS
+
+
+def weights_of(value: Value) -> Weights:
+    """The parameters of a module, by the layers that own them."""
+    found: set[int] = set()
+    _collect(value, found, 5)
+    return Weights(frozenset(found))
+
+
+def _collect(value: Value, found: set[int], depth: int) -> None:
+    if isinstance(value, Layer):
+        if value.trainable:
+            found.add(value.id)
+    elif isinstance(value, Flow):
+        found |= value.owners
+    elif not depth:
+        return
+    elif isinstance(value, Chain | Listed):
+        for part in value.parts:
+            _collect(part, found, depth - 1)
+    elif isinstance(value, Instance):
+        for part in list(value.attrs.values()):
+            _collect(part, found, depth - 1)

@@ -1,0 +1,227 @@
+"""Abstract tensors and the modules that make them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from gradclinic.facts import CutKind, Location, Op
+from gradclinic.static.values import Const, Instance, Map, Seq, Unknown, Value, same
+
+Ids: TypeAlias = frozenset[int]
+NO_IDS: Ids = frozenset()
+MOST_OPS = 6
+MOST_ALTERNATIVES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CutAt:
+    """A place where a value that carried a graph lost it."""
+
+    kind: CutKind
+    where: Location
+    nodes: Ids
+    """Operations of the graph that was lost."""
+    owners: Ids
+    """Layers whose parameters lie behind it."""
+    scalar: bool
+    """It was a whole loss or a term of one, not a tensor on the way."""
+    silenced: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Flow(Value):
+    """A tensor, or a number or array taken from one. Never changed once made."""
+
+    ops: tuple[Op, ...] = ()
+    """What made it, last first, without mere changes of shape; ends where the trail is lost."""
+    nodes: Ids = NO_IDS
+    """The operations a backward from here goes through."""
+    owners: Ids = NO_IDS
+    """The layers whose parameters such a backward reaches."""
+    grad: bool | None = None
+    """Whether it carries a graph; None when that is not known."""
+    known: bool = True
+    """Nothing but `nodes` can be in its graph."""
+    certain: bool = True
+    """All of `nodes` are in its graph, whatever branch was taken."""
+    cut: CutAt | None = None
+    """Why it carries no graph, where it should."""
+    terms: tuple[CutAt, ...] = ()
+    """Summands of it that lost theirs."""
+    paths: tuple[CutAt, ...] = ()
+    """Cuts behind something it was computed from."""
+    scalar: bool = False
+    losses: Ids = NO_IDS
+    """The loss calls it is a sum of."""
+    divided: bool = False
+    form: str = "tensor"
+    """`number` after item(), `array` after numpy()."""
+    axes: int | None = None
+    batched: bool = False
+    """Its first axis is surely the batch."""
+    reshaped: bool = False
+    """Its shape was changed since the last operation."""
+    padded: object = None
+    """The value that fills up its rows."""
+
+
+@dataclass(slots=True, eq=False)
+class Alike(Seq):
+    """Any number of values, of which one stands for all."""
+
+
+@dataclass(slots=True, eq=False)
+class Layer(Value):
+    """A module of torch.nn: what calling it does."""
+
+    op: str
+    id: int
+    trainable: bool
+    returns: str = ""
+    """`pair` or `state` for recurrent layers, which return more than one tensor."""
+    dim: int | None = None
+    implicit_dim: bool = False
+    where: Location | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Chain(Value):
+    """`nn.Sequential`."""
+
+    parts: list[Value]
+
+
+@dataclass(slots=True, eq=False)
+class Listed(Value):
+    """`nn.ModuleList` and `nn.ModuleDict` of known or unknown length."""
+
+    parts: list[Value]
+
+
+@dataclass(slots=True, eq=False)
+class Loss(Value):
+    """A torch loss, as a module or a function, with what it was built with."""
+
+    name: str
+    settings: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Weights(Value):
+    """`model.parameters()`, or one of them."""
+
+    owners: Ids = NO_IDS
+
+
+@dataclass(slots=True, eq=False)
+class Either(Value):
+    """What two branches left in one name, where both can be called."""
+
+    options: list[Value]
+
+
+@dataclass(slots=True, eq=False)
+class Index(Value):
+    """A loop counter: good for picking from a list, never for deciding a condition."""
+
+    value: int
+
+
+IDENTITY = Layer("", 0, trainable=False)
+"""A layer that may be missing."""
+
+SHADOW = Const("a graph made out of sight")
+"""Held by an Unknown that may carry a graph."""
+
+
+def shadowed(path: str) -> Unknown:
+    return Unknown(path, holds=(SHADOW,))
+
+
+def carries(value: Value) -> bool:
+    """Whether it may carry a graph that is not known."""
+    if isinstance(value, Unknown):
+        return bool(value.holds)
+    if isinstance(value, Flow):
+        return not value.known or value.grad is None
+    if isinstance(value, Seq):
+        return any(carries(item) for item in value.items)
+    if isinstance(value, Map):
+        return any(carries(item) for item in value.items.values())
+    return False
+
+
+def flows_in(value: Value | None, depth: int = 3) -> list[Flow]:
+    if isinstance(value, Flow):
+        return [value]
+    if isinstance(value, Seq) and depth:
+        return [flow for item in value.items for flow in flows_in(item, depth - 1)]
+    if isinstance(value, Map) and depth:
+        return [flow for item in value.items.values() for flow in flows_in(item, depth - 1)]
+    return []
+
+
+def shared_ops(flows: list[Flow]) -> tuple[Op, ...]:
+    """The trail of all of them, if they were made alike."""
+    first = flows[0].ops
+    if first and all(flow.ops and flow.ops[0].name == first[0].name for flow in flows):
+        return first
+    return ()
+
+
+def join(one: Value | None, other: Value | None, path: str) -> Value:
+    """One value for what two branches left in a name."""
+    if one is None or other is None:
+        # Defined on one branch only: if it is used later, that branch was taken.
+        return one or other or Unknown(path)
+    if same(one, other):
+        return one
+    if isinstance(one, Flow) and isinstance(other, Flow):
+        return _joined(one, other)
+    if isinstance(one, Flow) or isinstance(other, Flow):
+        flow, plain = (one, other) if isinstance(one, Flow) else (other, one)
+        assert isinstance(flow, Flow)
+        return replace(
+            flow, ops=(), grad=None, certain=False, cut=None, terms=(), paths=(), losses=NO_IDS,
+            known=flow.known and not carries(plain), batched=False, axes=None, padded=None,
+        )  # fmt: skip
+    if isinstance(one, Seq) and isinstance(other, Seq) and len(one.items) == len(other.items):
+        return Seq([join(a, b, path) for a, b in zip(one.items, other.items, strict=True)])
+    if isinstance(one, Map) and isinstance(other, Map) and one.items.keys() == other.items.keys():
+        return Map({key: join(value, other.items[key], path) for key, value in one.items.items()})
+    callables = Layer | Chain | Loss | Either | Instance
+    if isinstance(one, callables) and isinstance(other, callables):
+        options = [*_options(one), *(o for o in _options(other) if o not in _options(one))]
+        if len(options) <= MOST_ALTERNATIVES:
+            return Either(options)
+    if isinstance(one, Weights) and isinstance(other, Weights):
+        return Weights(one.owners | other.owners)
+    return shadowed(path) if carries(one) or carries(other) else Unknown(path)
+
+
+def _options(value: Value) -> list[Value]:
+    return value.options if isinstance(value, Either) else [value]
+
+
+def _joined(one: Flow, other: Flow) -> Flow:
+    alike = one.nodes == other.nodes
+    return Flow(
+        ops=shared_ops([one, other]),
+        nodes=one.nodes | other.nodes,
+        owners=one.owners | other.owners,
+        grad=one.grad if one.grad is other.grad else None,
+        known=one.known and other.known,
+        certain=one.certain and other.certain and alike,
+        cut=one.cut if one.cut and other.cut and one.cut.kind is other.cut.kind else None,
+        terms=tuple(term for term in one.terms if term in other.terms),
+        paths=tuple(path for path in one.paths if path in other.paths),
+        scalar=one.scalar and other.scalar,
+        losses=one.losses | other.losses,
+        divided=one.divided or other.divided,
+        form=one.form if one.form == other.form else "tensor",
+        axes=one.axes if one.axes == other.axes else None,
+        batched=one.batched and other.batched,
+        reshaped=one.reshaped or other.reshaped,
+        padded=one.padded if one.padded == other.padded else None,
+    )

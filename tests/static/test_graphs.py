@@ -1,0 +1,64 @@
+"""Graphs read from source: what cuts them, what keeps them, what goes through them twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.test_losses import found
+
+HEAD = """
+net, head = nn.Linear(4, 8), nn.Linear(8, 1)
+optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+def step(x, y):
+    return F.mse_loss(head(net(x)), y)
+"""
+
+
+def in_loop(*lines: str) -> str:
+    body = "\n".join(f"    {line}" for line in lines)
+    return f"{HEAD}for x, y in loader:\n    optimizer.zero_grad()\n{body}\n    optimizer.step()\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("GC201", ["loss = step(x, y).item()", "torch.tensor(loss, requires_grad=True).backward()"]),
+        ("GC201", ["loss = step(x, y).detach()", "loss.requires_grad = True", "loss.backward()"]),
+        ("GC202", ["loss = step(x, y) + 0.1 * float(head(net(x)).pow(2).mean())", "loss.backward()"]),
+        ("GC203", ["loss = torch.tensor([step(x, y), step(x, x)]).sum()", "loss.backward()"]),
+        ("GC209", ["loss = step(x, y)", "loss.backward(retain_graph=True)"]),
+    ],
+)
+def test_what_is_lost_is_found(code: str, lines: list[str]) -> None:
+    assert set(found(in_loop(*lines))) == {code}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["loss = step(x, y)", "loss.backward()", "print(loss.item())"],
+        ["loss = step(x, y)", "(loss / loss.detach()).backward()"],
+        ["hidden = net(x)", "hidden = x + (hidden - x).detach()", "F.mse_loss(head(hidden), y).backward()"],
+        ["with torch.no_grad():", "    target = step(x, y)", "(step(x, y) - target).pow(2).backward()"],
+        ["with torch.set_grad_enabled(train):", "    loss = step(x, y)", "if train:", "    loss.backward()"],
+        ["hidden = net(x)", "step(x, hidden).backward(retain_graph=True)", "hidden.sum().backward()"],
+        ["loss = outside(net(x), y)", "loss.backward(retain_graph=True)", "other.backward()"],
+        ["loss = step(x, y)", "loss.backward(retain_graph=keep)"],
+    ],
+)
+def test_what_is_meant_is_left_alone(lines: list[str]) -> None:
+    assert found(in_loop(*lines)) == {}
+
+
+def test_a_graph_made_before_the_loop_is_gone_through_every_time() -> None:
+    source = (
+        HEAD
+        + """
+hidden = net(torch.randn(8, 4))
+for x, y in loader:
+    optimizer.zero_grad()
+    F.mse_loss(head(hidden), y).backward(retain_graph=True)
+    optimizer.step()
+"""
+    )
+    assert found(source) == {}

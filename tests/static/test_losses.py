@@ -1,0 +1,106 @@
+"""What a loss is given, read from source: through modules, attributes, branches and helpers."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from gradclinic.engine import judge
+from gradclinic.static import observe_source
+from tests.static.reading import TORCH
+
+MODULE = """
+class Net(nn.Module):
+    def __init__(self, multi):
+        super().__init__()
+        self.head = nn.Linear(4, 3)
+        self.probabilities = nn.Softmax(dim=1)
+
+    def forward(self, x):
+        {forward}
+
+def train(loader, net, criterion):
+    for x, y in loader:
+        loss = criterion(net(x), y)
+        loss.backward()
+
+if __name__ == "__main__":
+    train(DataLoader(), {net}, nn.CrossEntropyLoss())
+"""
+
+
+def found(source: str) -> dict[str, int]:
+    """The codes found and the line of each."""
+    findings = judge([observe_source(TORCH + dedent(source), "train.py")])
+    return {f.code: f.location.line for f in findings if f.location}
+
+
+def module(forward: str, net: str = "Net(True)") -> str:
+    return MODULE.format(forward=forward, net=net)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        module("return self.probabilities(self.head(x))"),
+        module("return F.softmax(self.head(x), dim=-1).view(len(x), -1)"),
+        module("return self.probabilities(self.head(x))", "nn.DataParallel(Net(True)).cuda()"),
+        module("return self.head(x)", "nn.Sequential(Net(True), nn.Softmax(1))"),
+        module("return self.head(x)", "lambda x: torch.softmax(Net(True)(x), 1)"),
+    ],
+)
+def test_a_softmax_is_followed_from_the_module_to_the_loss(source: str) -> None:
+    assert found(source).get("GC401") == 17
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        module("return self.head(x)"),
+        module("return self.head(self.probabilities(x))"),
+        module("return self.head(x) if self.training else self.probabilities(self.head(x))"),
+        module("return self.head(x) * torch.softmax(x, 1)"),
+        module(
+            "return self.probabilities(self.head(x))", "nn.Sequential(nn.Linear(4, 4), nn.Softmax())[:-1]"
+        ),
+        module("return self.probabilities(self.head(x))", "build(Net(True))"),
+        module("return self.probabilities(self.head(x)).log()"),
+        """
+        def distil(student, teacher, x):
+            F.cross_entropy(student(x), F.softmax(teacher(x), dim=1)).backward()
+        """,
+        """
+        def cross_entropy(p, y):
+            return -(y * p.log()).sum()
+
+        def train(model, x, y):
+            cross_entropy(model(x).softmax(1), y).backward()
+        """,
+    ],
+)
+def test_scores_and_what_cannot_be_followed_are_left_alone(source: str) -> None:
+    assert "GC401" not in found(source)
+
+
+def test_a_sigmoid_behind_an_attribute_reaches_the_loss_that_applies_it_again() -> None:
+    source = """
+        class Trainer:
+            def __init__(self):
+                self.net = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+                self.losses = {"bce": nn.BCEWithLogitsLoss()}
+
+            def step(self, x, y):
+                score = self.net(x).squeeze(-1)
+                self.losses["bce"](score, y).backward()
+        """
+    assert found(source) == {"GC402": 13}
+
+
+def test_the_layer_before_the_sigmoid_gives_raw_scores() -> None:
+    source = """
+        gate = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+        def step(x, y):
+            F.binary_cross_entropy_with_logits(gate[0](x), y).backward()
+        """
+    assert found(source) == {}
