@@ -175,7 +175,9 @@ class Survey:
             if isinstance(node, ast.Name):
                 facts.mentions.add(node.id)
                 continue
-            if isinstance(node, ast.Constant):
+            # Load, Add and their like are one object for every tree of the process: what other tools hang
+            # on them (a parent, say) leads out of this tree.
+            if isinstance(node, ast.Constant) or not node._fields:
                 continue
             if isinstance(node, ast.Attribute):
                 if not torch_method(node):
