@@ -20,10 +20,11 @@ class Mutation:
 
 @dataclass(frozen=True)
 class StoredData:
-    """Samples fetched twice under the same random state, the stored data compared before and after."""
+    """Samples that were fetched, the stored data compared before and after."""
 
     fetched: int
     mutations: tuple[Mutation, ...] = ()
+    seen: str = "the same sample, fetched again with the same random state, is another one"
 
 
 @dataclass(frozen=True)

@@ -74,10 +74,19 @@ def _calls_constructor(statement: ast.stmt | None) -> bool:
 
 def _statement(frame: FrameType) -> ast.stmt | None:
     """The innermost statement on the line that runs."""
-    line = frame.f_lineno
+    return statement_at(frame.f_code.co_filename, frame.f_lineno)
+
+
+def class_of(filename: str, name: str) -> ast.stmt | None:
+    """The definition of a class."""
+    return next((n for n in _statements(filename) if isinstance(n, ast.ClassDef) and n.name == name), None)
+
+
+def statement_at(filename: str, line: int) -> ast.stmt | None:
+    """The innermost statement on a line."""
     around = [
         node
-        for node in _statements(frame.f_code.co_filename)
+        for node in _statements(filename)
         if node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     return min(

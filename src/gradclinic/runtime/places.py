@@ -58,6 +58,10 @@ class Places:
             known = self._locations[key] = Location(self._path(filename), line, function=inside)
         return known
 
+    def file(self, place: Location) -> str:
+        """Where the source of a place can be read."""
+        return os.path.join(self._start, place.path)
+
     def is_users(self, filename: str) -> bool:
         verdict = self._verdicts.get(filename)
         if verdict is None:

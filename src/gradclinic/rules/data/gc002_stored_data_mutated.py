@@ -17,7 +17,8 @@ a trailing underscore.
 Loading the data anew each epoch.
 
 ## Known limits
-Data held as tensors and arrays in attributes of the data set, within the first samples.
+Data held as tensors and arrays in attributes of the data set, within the first samples. While a script
+runs, workers of a loader are other processes, and what they write stays with them and is not seen.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ rule = Rule(
     "stored-data-mutated",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.PROBE,),
+    sources=(Source.RUNTIME, Source.PROBE),
     topic="stored data",
 )
 
@@ -64,6 +65,72 @@ def make():
         loss=lambda out, batch: nn.functional.cross_entropy(out, batch[1]),
         loader=DataLoader(Dimmed(), batch_size=16),
     )
+"""
+
+BAD_TRAINING = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Noisy(Dataset):
+    def __init__(self):
+        self.x = torch.randn(64, 4)
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        x = self.x[index]
+        y = x.sum(0, keepdim=True)
+        x += 0.1 * torch.randn(4)
+        return x, y
+
+
+torch.manual_seed(0)
+loader = DataLoader(Noisy(), batch_size=16, shuffle=True)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for epoch in range(5):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+
+GOOD_CACHE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Cached(Dataset):
+    def __init__(self):
+        self.x = torch.randn(64, 4)
+        self.ready = torch.zeros(64, dtype=torch.bool)
+        self.cache = torch.zeros(64, 4)
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        if not self.ready[index]:
+            self.cache[index] = self.x[index] * 2
+            self.ready[index] = True
+        return self.cache[index], self.x[index].sum(0, keepdim=True)
+
+
+torch.manual_seed(0)
+loader = DataLoader(Cached(), batch_size=16, shuffle=True)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for epoch in range(5):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
 """
 
 GOOD = """
@@ -101,7 +168,7 @@ def written_while_read(seen: StoredData) -> Iterator[Finding]:
         yield rule.finding(
             f"fetching sample {mutation.index} writes into the stored {mutation.attribute}",
             mutation.where,
-            evidence={"seen": "the same sample, fetched again with the same random state, is another one"},
+            evidence={"seen": seen.seen},
             fix="copy the sample before changing it: .clone() or .copy()",
             confidence=0.97,
             subject=mutation.attribute,

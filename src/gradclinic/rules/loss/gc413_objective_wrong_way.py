@@ -2,8 +2,9 @@
 
 ## What it finds
 An objective that is the negative of a loss which cannot be negative (cross-entropy, a squared error),
-or an optimizer built with `maximize=True` over such a loss, whose loss grows and grows; or an objective
-that runs away below any bound, ten-thousand times its first size, with gradients that do not fade.
+or an optimizer built with `maximize=True` over such a loss, whose loss grows and grows; an objective
+that runs away below any bound, ten-thousand times its first size, with gradients that do not fade; or
+log-probabilities of a policy times what they earned, minimised as they are.
 
 ## Why it hurts
 The model learns to be as wrong as possible. The number that is printed may fall nicely.
@@ -17,7 +18,8 @@ Clamping the objective: its gradient is then zero and nothing is learned at all.
 
 ## Known limits
 Games of several optimizers, where one side may maximise what the other minimises, are not judged, nor is
-an optimizer over inputs rather than the parameters of a module.
+an optimizer over inputs rather than the parameters of a module. The objective of a policy is known by
+the names in it: log-probabilities or a ratio, times a reward, return or advantage.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from collections.abc import Iterator
 from math import isfinite
 from statistics import median
 
+from gradclinic.facts.policy import PolicyTerm
 from gradclinic.facts.source import Source
 from gradclinic.facts.training import Training
 from gradclinic.findings import Finding, Severity
@@ -52,6 +55,25 @@ for step in range(80):
     x = torch.randn(32, 4)
     optimizer.zero_grad()
     loss = -nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))
+    loss.backward()
+    optimizer.step()
+"""
+
+BAD_POLICY = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+policy = nn.Linear(4, 3)
+optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
+for step in range(30):
+    state = torch.randn(32, 4)
+    choice = torch.distributions.Categorical(logits=policy(state))
+    action = choice.sample()
+    rewards = (action == state[:, :3].argmax(1)).float()
+    log_probs = choice.log_prob(action)
+    loss = (log_probs * (rewards - rewards.mean())).mean() - 0.01 * choice.entropy().mean()
+    optimizer.zero_grad()
     loss.backward()
     optimizer.step()
 """
@@ -92,6 +114,22 @@ for step in range(200):
 FEWEST = 15
 GROWN = 2.0
 RUNAWAY = 1e4
+
+
+ENOUGH_SEEN = 3
+
+
+@rule.check
+def reward_is_minimised(term: PolicyTerm) -> Iterator[Finding]:
+    if term.sign < 0 or term.seen < ENOUGH_SEEN:
+        return
+    yield rule.finding(
+        f"{term.product} is minimised: actions that earn more become less likely",
+        term.where,
+        evidence={"enters the objective": f"with a plus, {term.seen} times"},
+        fix=f"negate it: -({term.product})",
+        confidence=0.88,
+    )
 
 
 @rule.check

@@ -15,6 +15,7 @@ from gradclinic.runtime import graph
 from gradclinic.runtime.closeup.averages import Averages
 from gradclinic.runtime.closeup.breaks import Breaks, edge_of
 from gradclinic.runtime.closeup.calls import WATCHED, Calls
+from gradclinic.runtime.closeup.policy import Policies
 from gradclinic.runtime.closeup.trail import Break, Edge, Made, Trail, name_of, op_of, tensors_in
 from gradclinic.runtime.register import Entry, Register
 from gradclinic.runtime.scene import Scene
@@ -34,6 +35,7 @@ class Notebook:
         self.breaks = Breaks(self.trail)
         self.calls = Calls(self.trail)
         self._averages = Averages()
+        self._policies = Policies(scene.actors, self._places, scene.lines)
         self._lines = scene.lines
         self._writes = scene.writes
         self._cuts: dict[tuple[object, ...], tuple[Break | None, Cut]] = {}
@@ -139,6 +141,7 @@ class Notebook:
         """A backward begins here."""
         here = self._places.here()
         self.calls.objective(root)
+        self._policies.objective(root.grad_fn)
         made = self.trail.of(root)
         marks = made.marks if made is not None else frozenset()
         broken = [mark for mark in marks if isinstance(mark, Break)]
@@ -185,6 +188,7 @@ class Notebook:
         yield from self._edges.values()
         yield from self._softmaxes.values()
         yield from self._averages.found(self._register.entries.values())
+        yield from self._policies.found()
         yield from self._told_cuts()
 
     def _told_cuts(self) -> Iterator[Cut]:

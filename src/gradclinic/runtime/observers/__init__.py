@@ -13,6 +13,7 @@ from gradclinic.runtime.observers import (
     modules,
     optimizers,
     parameters,
+    plain_state,
     replicas,
     samplers,
     saving,
@@ -40,6 +41,7 @@ ALL = (
     graphs,
     replicas,
     samplers,
+    plain_state,
 )
 
 __all__ = ["ALL"]

@@ -7,11 +7,13 @@ from functools import wraps
 from typing import Any
 
 from torch.utils.data import DataLoader
+from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from gradclinic.facts import EventKind
 from gradclinic.runtime.patching import unseen
 from gradclinic.runtime.scene import Scene
+from gradclinic.runtime.stored import StoredRows
 
 
 def install(scene: Scene) -> None:
@@ -42,5 +44,8 @@ def install(scene: Scene) -> None:
         recorder.safely(fetched, self)
         return batch
 
+    stored = StoredRows(scene)
+    scene.wrap(_MapDatasetFetcher, "fetch", scope="fetch", before=stored.before, after=stored.after)
+    scene.facts.append(stored.tell)
     scene.wrap(DataLoader, "__iter__", scope="loader", after=begun)
     scene.patches.replace(_BaseDataLoaderIter, "__next__", unseen(__next__))
