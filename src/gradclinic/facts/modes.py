@@ -16,8 +16,8 @@ class ModeOfTraining:
     in_eval: int | None
     """Updates whose forward ran with the whole model in eval mode; None when read from source."""
     layers: tuple[str, ...]
-    where: Location
-    """The forward of the first update in eval mode."""
+    where: Location | None = None
+    """The forward of the first update in eval mode, if there was one."""
     set_at: Location | None = None
     """The call that put the model in eval mode."""
 

@@ -6,6 +6,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 
@@ -42,6 +43,13 @@ class Places:
             if self.is_users(frame.f_code.co_filename):
                 yield frame
             frame = frame.f_back
+
+    def callers(self) -> Iterator[FrameType]:
+        """The user's frames, if it is they that call torch here and not a library between."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and _is_between(frame.f_code.co_filename):
+            frame = frame.f_back
+        return self.frames() if frame is not None and self.is_users(frame.f_code.co_filename) else iter(())
 
     def of(self, frame: FrameType) -> Location:
         return self.at(frame, frame.f_lineno or 0)
@@ -84,11 +92,16 @@ class Places:
         return self._paths[filename]
 
 
-def _libraries() -> tuple[str, ...]:
-    ours = Path(gradclinic.__file__).parent
-    theirs = Path(torch.__file__).parent
-    standard = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
-    return tuple(os.path.realpath(path) + os.sep for path in (ours, theirs, *standard))
+@lru_cache(maxsize=256)
+def _is_between(filename: str) -> bool:
+    """Ours or torch's, or made up for a function that is neither's."""
+    own = filename.startswith("<") and not filename.startswith(_TYPED_IN)
+    return own or os.path.realpath(filename).startswith(_OURS_AND_TORCH)
 
 
-_LIBRARIES = _libraries()
+def _inside(*folders: str | Path) -> tuple[str, ...]:
+    return tuple(os.path.realpath(folder) + os.sep for folder in folders)
+
+
+_OURS_AND_TORCH = _inside(Path(gradclinic.__file__).parent, Path(torch.__file__).parent)
+_LIBRARIES = _OURS_AND_TORCH + _inside(sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))

@@ -6,13 +6,14 @@ Filled at a few optimizer steps; nothing in it keeps a parameter alive.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _NormBase
+from torch.utils.weak import WeakIdKeyDictionary
 
 from gradclinic.facts.census import Census, Group, Holder, Parameter, RunningNorm
 from gradclinic.facts.cut import Cut
@@ -69,9 +70,10 @@ class Register:
         self.groups: dict[str, tuple[Group, ...]] = {}
         self.steps: dict[str, int] = {}
         self.norms: dict[int, tuple[weakref.ref[nn.Module], NormEntry]] = {}
-        self.ran: weakref.WeakSet[nn.Module] = weakref.WeakSet()
-        self.built: weakref.WeakKeyDictionary[nn.Module, Location] = weakref.WeakKeyDictionary()
-        self.loaded: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        # By identity: a module may define a hash of its own, as metrics do, of what it does not hold yet.
+        self.ran: MutableMapping[nn.Module, bool] = WeakIdKeyDictionary()
+        self.built: MutableMapping[nn.Module, Location] = WeakIdKeyDictionary()
+        self.loaded: MutableMapping[nn.Module, bool] = WeakIdKeyDictionary()
         self.hand_written = False
         self.stepped: list[str] = []
         """Optimizers that finished a step since the last backward."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, MutableMapping
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.weak import WeakIdKeyDictionary
 
 from gradclinic.runtime.actors import Actors
 
@@ -24,10 +25,10 @@ class Replicas:
     def __init__(self, actors: Actors) -> None:
         self._actors = actors
         self.wrappers: weakref.WeakKeyDictionary[DistributedDataParallel, str] = weakref.WeakKeyDictionary()
-        self._inner: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
+        self._inner: MutableMapping[nn.Module, str] = WeakIdKeyDictionary()
         self._armed: set[str] = set()
         """Wrappers whose latest forward makes the next backward average gradients over the ranks."""
-        self._sharded: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
+        self._sharded: MutableMapping[nn.Module, str] = WeakIdKeyDictionary()
 
     def wrapped(self, wrapper: DistributedDataParallel, actor: str) -> None:
         self.wrappers[wrapper] = actor

@@ -41,7 +41,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.RUNTIME,),
     topic="clipping threshold",
-    explains=("GC306", "GC612"),
+    explains=("GC306", "GC602", "GC612"),
 )
 
 BAD = """

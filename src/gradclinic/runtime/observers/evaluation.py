@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
@@ -15,6 +16,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.loss import _Loss
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.data import DataLoader
+from torch.utils.weak import WeakIdKeyDictionary
 
 from gradclinic.facts import EventKind, Location
 from gradclinic.facts.modes import Evaluation, ModeOfTraining
@@ -49,7 +51,7 @@ class Modes:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self.verdict = Verdict(scene.recorder, self.judged)
-        self._models: weakref.WeakKeyDictionary[nn.Module, _Model] = weakref.WeakKeyDictionary()
+        self._models: MutableMapping[nn.Module, _Model] = WeakIdKeyDictionary()
         self._by_id: dict[int, _Model] = {}
         self._since_step: dict[int, tuple[weakref.ref[nn.Module], Location, bool]] = {}
         self._pass: _Pass | None = None
@@ -119,7 +121,7 @@ class Modes:
         told: list[object] = [
             ModeOfTraining(m.name, m.in_train, m.in_eval, m.layers, m.where, m.set_at)
             for m in self._by_id.values()
-            if m.in_eval and m.where is not None
+            if m.layers and (m.in_train or m.in_eval)
         ]
         for (address, where), count in self._judged.items():
             self._evaluation(address, where, count, True, False, "judged by a loss or score, gradients off")

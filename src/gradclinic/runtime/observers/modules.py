@@ -31,7 +31,7 @@ def install(scene: Scene) -> None:
     def called(module: nn.Module, *args: Any, **kwargs: Any) -> None:
         if recorder.full or isinstance(module, _Loss):
             return
-        actor = scene.actors.id_of(module) or model(module, callee_name(recorder.places.frames()))
+        actor = scene.actors.id_of(module) or model(module, callee_name(recorder.places.callers()))
         if actor is None:
             return
         fresh = is_fresh(actor, (*args, *kwargs.values()))
@@ -52,8 +52,7 @@ def install(scene: Scene) -> None:
         return before is None or before[0]() is not data or before[1] != _version(data)
 
     def mode_set(_: object, module: nn.Module, mode: bool = True) -> None:
-        frames = recorder.places.frames
-        name = receiver_name(frames(), "train" if mode else "eval")
+        name = receiver_name(recorder.places.callers(), "train" if mode else "eval")
         recorder.emit(EventKind.MODE, scene.actors.id_of(module) or model(module, name), training=bool(mode))
 
     watched = _outermost(nn.Module.__call__, scene, called)

@@ -37,7 +37,9 @@ def install(scene: Scene) -> None:
 
     def loaded(result: object, module: nn.Module, *args: Any, **kwargs: Any) -> None:
         missing = {key.rpartition(".")[0] for key in getattr(result, "missing_keys", ())}
-        register.loaded.update(part for path, part in module.named_modules() if path not in missing)
+        for path, part in module.named_modules():
+            if path not in missing:
+                register.loaded[part] = True
 
     def after_backward(*args: Any, **kwargs: Any) -> None:
         register.stepped.clear()
@@ -127,7 +129,7 @@ def _noting_who_ran(original: Any, scene: Scene, register: Register) -> Any:
             and recorder.watching
             and torch.is_grad_enabled()
         ):
-            recorder.safely(register.ran.add, self)
+            recorder.safely(register.ran.__setitem__, self, True)
         return original(self, *args, **kwargs)
 
     return unseen(__call__)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import torch
 from torch.amp.grad_scaler import GradScaler
 from torch.nn.utils import clip_grad
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils.weak import WeakIdKeyDictionary
 
 from gradclinic.facts import EventKind, Location
 from gradclinic.facts.training import Activation, ActivationSample, Training
@@ -39,7 +39,7 @@ class Statistics:
         self.scene = scene
         self.accounts: dict[str, Account] = {}
         self._sites: dict[Location, frozenset[str]] = {}
-        self._owners: weakref.WeakKeyDictionary[torch.nn.Module, frozenset[str]] = weakref.WeakKeyDictionary()
+        self._owners: MutableMapping[torch.nn.Module, frozenset[str]] = WeakIdKeyDictionary()
         self._unscaled: dict[tuple[str, int], torch.Tensor] = {}
         self._under_way: list[int] = []
         self._amp_scale: float | None = None
