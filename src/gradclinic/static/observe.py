@@ -40,7 +40,7 @@ def _loops(tree: ast.Module, text: str, path: str) -> tuple[tuple[object, ...], 
     relevance = Relevance(survey)
     cases: list[tuple[object, ...]] = []
     reached: set[ast.AST] = set()
-    told: set[tuple[type, Location]] = set()
+    told: set[tuple[type, Location | None]] = set()
     for root in find_roots(tree, survey):
         if root.node in reached:
             continue
