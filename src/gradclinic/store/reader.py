@@ -83,9 +83,7 @@ def read(path: Path, *, points: int = 2000, columns: int = 400) -> StoredRun:
         return StoredRun(
             path,
             about,
-            tuple(
-                _training(connection, id, name, type, points, columns) for id, name, type in optimizers
-            ),
+            tuple(_training(connection, id, name, type, points, columns) for id, name, type in optimizers),
             tuple(Event(*row) for row in events),
             {name: json.loads(text) for name, text in documents},
         )

@@ -34,8 +34,7 @@ class Sieve:
 
     def _take_out(self, connection: sqlite3.Connection, optimizer: str, first: int, end: int) -> None:
         gone = connection.execute(
-            f"DELETE FROM {self.table} WHERE optimizer = ? AND step BETWEEN ? AND ?"
-            " AND step % ? != 0",
+            f"DELETE FROM {self.table} WHERE optimizer = ? AND step BETWEEN ? AND ? AND step % ? != 0",
             (optimizer, first, end - 1, self.stride),
         )
         self._rows -= gone.rowcount

@@ -184,8 +184,8 @@ class Statistics:
         else:
             scaled = self.scene.recorder.within(SCALER_STEP)
             account.after_update(optimizer, self._amp_scale if scaled else None)
-        if self.scene.listeners and account.index == _UNDER_WAY:
-            self.scene.listeners.weighed(weigh(self.scene.actors))
+            if self.scene.listeners and account.index - account.skipped == _UNDER_WAY:
+                self.scene.listeners.weighed(weigh(self.scene.actors))
         self.lines.update_done()
 
     def _open(self, account: Account, optimizer: torch.optim.Optimizer) -> None:
