@@ -26,6 +26,7 @@ class KeptGraphs:
     where: Location
     alive: int
     of: int
+    """How many were looked for; 0 when it was read from source, where none can be counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class AnomalyMode:
     where: Location
     backwards: int
     of: int
+    lasting: bool = False
+    """Read from source: nothing turns it off, so the counts say nothing of how long it lasts."""
 
 
 @dataclass(frozen=True, slots=True)

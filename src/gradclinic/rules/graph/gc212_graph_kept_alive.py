@@ -17,7 +17,8 @@ Keep numbers: `losses.append(loss.item())`, `total += loss.item()`. Detach what 
 `retain_graph=True`: it lets backward run through the past, slower each time. `gc.collect()`.
 
 ## Known limits
-A running sum is seen by its error or by the growth of memory, not by its parts.
+In a run, a running sum is seen by its error or by the growth of memory, not by its parts; in source it
+is seen where it is added to.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ rule = Rule(
     "graph-kept-alive",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="graphs kept in memory",
     explains=("GC613",),
 )
@@ -96,9 +97,11 @@ for step in range(40):
 @rule.check
 def losses_kept(kept: KeptGraphs) -> Iterator[Finding]:
     yield rule.finding(
-        f"{kept.alive} of {kept.of} earlier losses still exist, each with its graph",
+        f"{kept.alive} of {kept.of} earlier losses still exist, each with its graph"
+        if kept.of
+        else "losses of past updates are kept here, each with its graph",
         kept.where,
-        evidence={"losses alive": f"{kept.alive} of {kept.of}"},
+        evidence={"losses alive": f"{kept.alive} of {kept.of}"} if kept.of else {},
         fix="keep the number: loss.item(), or loss.detach()",
         confidence=0.92,
     )

@@ -30,7 +30,7 @@ rule = Rule(
     "anomaly-mode-left-on",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="graphs kept in memory",
 )
 
@@ -71,11 +71,11 @@ ENOUGH_BACKWARDS = 10
 
 @rule.check
 def never_turned_off(mode: AnomalyMode) -> Iterator[Finding]:
-    if mode.backwards >= ENOUGH_BACKWARDS and mode.backwards == mode.of:
+    if (mode.lasting or mode.backwards >= ENOUGH_BACKWARDS) and mode.backwards == mode.of:
         yield rule.finding(
             "anomaly detection is on for every backward of the run",
             mode.where,
-            evidence={"backwards under it": f"{mode.backwards} of {mode.of}"},
+            evidence={} if mode.lasting else {"backwards under it": f"{mode.backwards} of {mode.of}"},
             fix="turn it on only around the step that is being looked into",
             confidence=0.95,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from gradclinic.facts import CutKind, Op
 from gradclinic.static import words
@@ -168,19 +169,32 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
     path = func.path if isinstance(func, Unknown) else name
     if live and not words.harmless(name):
         machine.log.handed_out += [(len(machine.log.uses), flow) for flow in live]
-    if words.harmless(name) and not words.LOSS_NAME.search(name):
+    if _computes(func, name):
+        machine.ids += 1
+        nodes = frozenset({machine.ids}).union(*(flow.nodes for flow in live))
+        return Flow(nodes=nodes, grad=None if not machine.no_grad else False, known=False)
+    if words.harmless(name):
         return Unknown(f"{path}()")
-    may = (
-        bool(live) or any(carries(value) for value in values) or carries(func) or _computes(f"{path}.{name}")
-    )
+    may = bool(live) or any(carries(value) for value in values) or carries(func)
     return shadowed(f"{path}()") if may else Unknown(f"{path}()")
 
 
-def _computes(path: str) -> bool:
-    """Whether a name sounds like a model or a loss: what it returns may carry a graph."""
-    return bool(words.LOSS_NAME.search(path)) or any(
-        words.MODEL_NAME.search(part) for part in path.split(".")
+def _computes(func: Value, name: str) -> bool:
+    """Whether it sounds like running a model or a loss on something."""
+    if name[:1].isupper() or _PREPARES.match(name):
+        return False
+    receiver = func.path.rsplit(".", 1)[-1] if isinstance(func, Unknown) else ""
+    return bool(
+        words.LOSS_FUNCTION.search(name)
+        or words.MODEL_NAME.search(name)
+        or (words.MODEL_NAME.search(receiver) and name in _FORWARDS)
     )
+
+
+_PREPARES = re.compile(
+    r"_?(build|create|get|make|load|init|setup|set|prepare|wrap|save|update|log|reset|print|plot)"
+)
+_FORWARDS = frozenset({"forward", "encode", "decode", "predict", "evaluate_actions"})
 
 
 def _through(machine: Machine, module: Value, args: Arguments, node: ast.Call) -> Value:

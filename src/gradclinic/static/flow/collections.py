@@ -35,7 +35,7 @@ def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Argument
     if isinstance(base, Map):
         return _mapping(base, attr, args)
     if attr == "append":
-        machine.log.kept += [Kept(where, flow, None, id(base)) for flow in flows_in(first)]
+        machine.log.kept += [Kept(where, flow, None, id(base), machine.branch) for flow in flows_in(first)]
         if len(base.items) < MOST_HELD:
             base.items.append(perhaps(machine, first))
     elif attr == "extend":
@@ -43,10 +43,11 @@ def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Argument
         del base.items[MOST_HELD:]
     elif attr == "insert" and len(args.positional) == 2:
         base.items.insert(0, args.positional[1])
-    elif attr == "clear":
+    elif attr in ("clear", "pop"):
+        machine.log.emptied.add(id(base))
+        if attr == "pop":
+            return base.items[-1] if base.items else Unknown("<item>")
         base.items.clear()
-    elif attr == "pop" and base.items:
-        return base.items[-1]
     return NONE
 
 

@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 from gradclinic.static.flow.expressions import evaluate, truth
 from gradclinic.static.flow.machine import Machine
+from gradclinic.static.flow.torch_calls import switch_anomaly
 from gradclinic.static.flow.values import Flow
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import NONE, Const, Value
+from gradclinic.static.walk import Arguments
 
 
 def enter(machine: Machine, node: ast.expr) -> tuple[Value, Callable[[], None]]:
@@ -24,6 +26,8 @@ def enter(machine: Machine, node: ast.expr) -> tuple[Value, Callable[[], None]]:
         return NONE, _switched(machine, node, on=truth(evaluate(machine, node.args[0])))
     if name == "enable_grad":
         return NONE, _switched(machine, node, on=True)
+    if name in ("detect_anomaly", "set_detect_anomaly"):
+        return NONE, _watched(machine, node)
     if name == "scale_loss" and node.args:
         loss = evaluate(machine, node.args[0])
         return loss if isinstance(loss, Flow) else Const(name), _nothing
@@ -42,6 +46,20 @@ def _switched(machine: Machine, node: ast.expr, *, on: bool | None) -> Callable[
         machine.no_grad, machine.perhaps_no_grad = before, perhaps
 
     return leave
+
+
+def _watched(machine: Machine, node: ast.Call) -> Callable[[], None]:
+    before = machine.anomaly
+    args = Arguments([evaluate(machine, argument) for argument in node.args[:1]])
+    switch_anomaly(machine, args if last_name(node) == "set_detect_anomaly" else _ON, machine.at(node))
+
+    def leave() -> None:
+        machine.anomaly = before
+
+    return leave
+
+
+_ON = Arguments([Const(True)])
 
 
 def _off(machine: Machine, node: ast.expr) -> Callable[[], None]:

@@ -32,6 +32,8 @@ class Use:
     """The arms of conditions it stands in."""
     whole: bool = True
     """False for autograd.grad, which is no update."""
+    anomaly: Location | None = None
+    """Where the detection of anomalies was switched on for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Kept:
     """What it was added to; None for a list."""
     holder: int
     """The list, or the sum by its place."""
+    branch: tuple[tuple[int, int], ...]
 
 
 @dataclass(slots=True)
@@ -54,6 +57,10 @@ class Log:
     edges: list[tuple[DomainEdge, int]] = field(default_factory=list)
     """With the graph node of the operation: it matters if a backward passes it."""
     softmax_uses: list[SoftmaxUse] = field(default_factory=list)
+    emptied: set[int] = field(default_factory=set)
+    """Lists that lose items again."""
+    layered: set[int] = field(default_factory=set)
+    """Graph nodes of layers: they need what they saved, and backward lets go of it."""
     handed_out: list[tuple[int, Flow]] = field(default_factory=list)
     """Flows given to functions out of sight, with the number of uses before."""
     layers: dict[int, str] = field(default_factory=dict)
@@ -77,6 +84,8 @@ class Machine:
     no_grad: list[Location] = field(default_factory=list)
     """Where gradients were switched off, outermost first."""
     perhaps_no_grad: int = 0
+    anomaly: tuple[Location, tuple[tuple[int, int], ...]] | None = None
+    """Where the detection of anomalies was switched on, and under which conditions."""
     branch: tuple[tuple[int, int], ...] = ()
     active: list[ast.AST] = field(default_factory=list)
     reached: set[ast.AST] = field(default_factory=set)

@@ -9,6 +9,7 @@ import re
 from gradclinic.static.flow.calls import call_function, instantiate
 from gradclinic.static.flow.expressions import evaluate
 from gradclinic.static.flow.graph_facts import graph_cases
+from gradclinic.static.flow.kept_facts import kept_cases
 from gradclinic.static.flow.loss_facts import loss_cases
 from gradclinic.static.flow.machine import Machine, TooLong
 from gradclinic.static.flow.statements import execute
@@ -34,7 +35,8 @@ def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
         _run(machine, tree)
     except (TooLong, RecursionError):
         machine.log.finished = False
-    return (*loss_cases(machine.log), *graph_cases(machine.log))
+    log = machine.log
+    return (*loss_cases(log), *graph_cases(log), *kept_cases(log))
 
 
 def _run(machine: Machine, tree: ast.Module) -> None:
@@ -44,9 +46,10 @@ def _run(machine: Machine, tree: ast.Module) -> None:
             execute(machine, [statement])
         except _LEFT:
             break
+    anomaly = machine.anomaly
     for function, owner in _telling_functions(tree):
         if function not in machine.reached:
-            machine.frame = top
+            machine.frame, machine.anomaly = top, anomaly
             with contextlib.suppress(*_LEFT):
                 _run_alone(machine, function, owner)
 

@@ -128,7 +128,7 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
     result = combine(machine, node, current, node.op, value)
     if isinstance(value, Flow) and isinstance(node.op, ast.Add) and isinstance(result, Flow):
         into = current if isinstance(current, Flow) else None
-        machine.log.kept.append(Kept(machine.at(node), value, into, node.lineno))
+        machine.log.kept.append(Kept(machine.at(node), value, into, 0, machine.branch))
     assign(machine, node.target, result)
 
 
@@ -263,6 +263,7 @@ def _delete(machine: Machine, node: ast.Delete) -> None:
         elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
             held = evaluate(machine, target.value)
             if isinstance(held, Seq):
+                machine.log.emptied.add(id(held))
                 held.items.clear()
 
 

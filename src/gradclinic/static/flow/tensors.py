@@ -45,9 +45,12 @@ def derived(
     if grad is False:
         return Flow(trail, grad=False, cut=cuts[0] if cuts else None, **shape)  # type: ignore[arg-type]
     live = [flow for flow in flows if flow.grad is not False]
+    node = machine.new_id()
+    if owners:
+        machine.log.layered.add(node)
     return Flow(
         trail,
-        nodes=frozenset({machine.new_id()}).union(*(flow.nodes for flow in live)),
+        nodes=frozenset({node}).union(*(flow.nodes for flow in live)),
         owners=owners.union(*(flow.owners for flow in live)),
         grad=grad,
         known=all(flow.known for flow in live) and not any(_out_of_sight(value) for value in inputs),

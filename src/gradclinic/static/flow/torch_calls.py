@@ -57,6 +57,9 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
         return NONE
     if name == "torch.autograd.grad":
         return _gradient(machine, args, node)
+    if name == "torch.autograd.set_detect_anomaly":
+        switch_anomaly(machine, args, where)
+        return NONE
     if last in ("Parameter", "Buffer"):
         return _parameter(machine, last)
     if ".optim." in name:
@@ -189,7 +192,14 @@ def log_use(
 ) -> None:
     known = retain.value if isinstance(retain, Const) else None
     kept = False if retain is None else None if known is None else bool(known)
-    machine.log.uses.append(Use(machine.at(node), node, flow, kept, machine.branch, whole))
+    anomaly = machine.anomaly
+    under = anomaly[0] if anomaly and machine.branch[: len(anomaly[1])] == anomaly[1] else None
+    machine.log.uses.append(Use(machine.at(node), node, flow, kept, machine.branch, whole, under))
+
+
+def switch_anomaly(machine: Machine, args: Arguments, where: Location) -> None:
+    """On when it is surely on, off when it may be off."""
+    machine.anomaly = (where, machine.branch) if _is_true(args.get(0, "mode")) else None
 
 
 def run_backward(machine: Machine, loss: Value, args: Arguments, node: ast.Call) -> None:

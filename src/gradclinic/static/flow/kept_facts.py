@@ -1,0 +1,74 @@
+"""The log of an execution, as facts about graphs that outlive their update."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradclinic.facts import AnomalyMode, Crash, CrashKind, KeptGraphs, Location
+from gradclinic.static.flow.machine import Kept, Log, Use
+
+SECOND_BACKWARD = "Trying to backward through the graph a second time"
+
+
+def kept_cases(log: Log) -> Iterator[tuple[object, ...]]:
+    uses = [use for use in log.uses if use.whole]
+    yield from ((kept,) for kept in _kept_losses(log, uses))
+    yield from ((crash,) for crash in _second_backwards(log, uses))
+    yield from ((mode,) for mode in _under_anomaly_mode(uses))
+
+
+def _kept_losses(log: Log, uses: list[Use]) -> Iterator[KeptGraphs]:
+    sites: dict[Location, list[Kept]] = {}
+    for kept in log.kept:
+        sites.setdefault(kept.where, []).append(kept)
+    for where, found in sites.items():
+        if len(found) > 1 and all(_spent(kept, log, uses) for kept in found) and _pile_up(found, uses):
+            yield KeptGraphs(where, alive=0, of=0)
+
+
+def _spent(kept: Kept, log: Log, uses: list[Use]) -> bool:
+    """Whether its update is done with it: the backward has run, or will, on this very graph."""
+    flow = kept.flow
+    if flow.grad is False or not flow.nodes or flow.form != "tensor" or kept.holder in log.emptied:
+        return False
+    return any(flow.nodes <= use.flow.nodes and kept.branch == use.branch[: len(kept.branch)] for use in uses)
+
+
+def _pile_up(found: list[Kept], uses: list[Use]) -> bool:
+    """Whether one iteration adds to what another has left, and no backward goes through the pile."""
+    first = found[0]
+    again = [
+        kept
+        for kept in found[1:]
+        if (kept.into is None and kept.holder == first.holder)
+        or (kept.into is not None and first.flow.nodes <= kept.into.nodes)
+    ]
+    if not again or not any(kept.flow.nodes != first.flow.nodes for kept in again):
+        return False
+    return not any(sum(kept.flow.nodes <= use.flow.nodes for kept in found) > 1 for use in uses)
+
+
+def _second_backwards(log: Log, uses: list[Use]) -> Iterator[Crash]:
+    """A backward through layers that an earlier one, which surely ran, has let go of."""
+    found: dict[Location, Crash] = {}
+    for number, use in enumerate(uses):
+        if not (use.flow.grad and use.flow.known and use.flow.certain):
+            continue
+        for earlier in uses[:number]:
+            gone = earlier.flow.nodes & use.flow.nodes & log.layered
+            surely = earlier.branch == use.branch[: len(earlier.branch)] and earlier.flow.certain
+            if gone and surely and earlier.retain is False and earlier.flow.grad:
+                spans = earlier.where == use.where
+                found[use.where] = Crash(
+                    CrashKind.SECOND_BACKWARD, SECOND_BACKWARD, use.where, spans_steps=spans
+                )
+    yield from found.values()
+
+
+def _under_anomaly_mode(uses: list[Use]) -> Iterator[AnomalyMode]:
+    """All backwards of the file, in a loop, under one switch."""
+    places = {use.anomaly for use in uses}
+    repeated = len({use.where for use in uses}) < len(uses)
+    (place,) = places if len(places) == 1 else (None,)
+    if place is not None and repeated:
+        yield AnomalyMode(place, backwards=len(uses), of=len(uses), lasting=True)
