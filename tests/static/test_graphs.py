@@ -8,6 +8,7 @@ from tests.static.test_losses import found
 
 HEAD = """
 net, head = nn.Linear(4, 8), nn.Linear(8, 1)
+losses, total, state = [], 0, torch.zeros(8, 4)
 optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
 def step(x, y):
     return F.mse_loss(head(net(x)), y)
@@ -27,6 +28,11 @@ def in_loop(*lines: str) -> str:
         ("GC202", ["loss = step(x, y) + 0.1 * float(head(net(x)).pow(2).mean())", "loss.backward()"]),
         ("GC203", ["loss = torch.tensor([step(x, y), step(x, x)]).sum()", "loss.backward()"]),
         ("GC209", ["loss = step(x, y)", "loss.backward(retain_graph=True)"]),
+        ("GC212", ["loss = step(x, y)", "loss.backward()", "total += loss"]),
+        ("GC212", ["loss = step(x, y)", "losses.append(loss)", "loss.backward()"]),
+        ("GC212", ["out = head(net(x))", "F.mse_loss(out, y).backward()", "losses.append(out)"]),
+        ("GC212", ["state = net(state[:, :4])", "head(state).sum().backward()"]),
+        ("GC213", ["with torch.autograd.detect_anomaly():", "    step(x, y).backward()"]),
     ],
 )
 def test_what_is_lost_is_found(code: str, lines: list[str]) -> None:
@@ -44,6 +50,17 @@ def test_what_is_lost_is_found(code: str, lines: list[str]) -> None:
         ["hidden = net(x)", "step(x, hidden).backward(retain_graph=True)", "hidden.sum().backward()"],
         ["loss = outside(net(x), y)", "loss.backward(retain_graph=True)", "other.backward()"],
         ["loss = step(x, y)", "loss.backward(retain_graph=keep)"],
+        ["loss = step(x, y)", "total += loss.item()", "losses.append(loss.detach())", "loss.backward()"],
+        ["total = total + step(x, y)", "total.backward()", "total = total.detach()"],
+        [
+            "losses.append(step(x, y))",
+            "losses.append(step(x, x))",
+            "sum(losses).backward()",
+            "losses.clear()",
+        ],
+        ["with torch.no_grad():", "    total += step(x, y)", "step(x, y).backward()"],
+        ["state = net(state.detach()[:, :4])", "head(state).sum().backward()"],
+        ["with torch.autograd.set_detect_anomaly(debug):", "    step(x, y).backward()"],
     ],
 )
 def test_what_is_meant_is_left_alone(lines: list[str]) -> None:

@@ -15,8 +15,9 @@ looks low, and real tokens get a smaller share of the gradient the shorter their
 Masking the input of the model only: the loss still counts the positions.
 
 ## Known limits
-Seen where targets are laid out in rows, or flattened from rows without a copy. A class weight for
-the padding is taken as a mask.
+In a run, seen where targets are laid out in rows, or flattened from rows without a copy; in source,
+where the same file pads them, by `pad_sequence` or by writing a constant to the end of each row. A
+class weight for the padding is taken as a mask.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ rule = Rule(
     "padding-in-loss",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="loss and its target",
 )
 
@@ -94,7 +95,17 @@ WORTH_SAYING = 0.1
 @rule.check
 def padding_counts(call: LossCall) -> Iterator[Finding]:
     share = call.padding_share
-    if share is None or share < WORTH_SAYING or call.reduction == "none" or not call.trains:
+    if call.padding_value is None or call.reduction == "none" or not call.trains:
+        return
+    if share is None:
+        yield rule.finding(
+            f"the target is filled up with {call.padding_value}, and the padding counts in the loss",
+            call.where,
+            fix=f"pass ignore_index={call.padding_value}",
+            confidence=0.8,
+        )
+        return
+    if share < WORTH_SAYING:
         return
     yield rule.finding(
         f"{share:.0%} of the target is padding (value {call.padding_value}) and counts in the loss",

@@ -35,7 +35,10 @@ def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Argument
     if isinstance(base, Map):
         return _mapping(base, attr, args)
     if attr == "append":
-        machine.log.kept += [Kept(where, flow, None, id(base), machine.branch) for flow in flows_in(first)]
+        machine.log.kept += [
+            Kept(where, flow, None, id(base), machine.branch, len(machine.log.uses))
+            for flow in flows_in(first)
+        ]
         if len(base.items) < MOST_HELD:
             base.items.append(perhaps(machine, first))
     elif attr == "extend":

@@ -22,16 +22,21 @@ def _kept_losses(log: Log, uses: list[Use]) -> Iterator[KeptGraphs]:
     for kept in log.kept:
         sites.setdefault(kept.where, []).append(kept)
     for where, found in sites.items():
-        if len(found) > 1 and all(_spent(kept, log, uses) for kept in found) and _pile_up(found, uses):
+        ends = [*(kept.uses for kept in found[1:]), len(log.uses)]
+        spent = all(_spent(kept, log, end) for kept, end in zip(found, ends, strict=True))
+        if len(found) > 1 and spent and _pile_up(found, uses):
             yield KeptGraphs(where, alive=0, of=0)
 
 
-def _spent(kept: Kept, log: Log, uses: list[Use]) -> bool:
-    """Whether its update is done with it: the backward has run, or will, on this very graph."""
+def _spent(kept: Kept, log: Log, end: int) -> bool:
+    """Whether a backward on this very graph runs before the next one is kept."""
     flow = kept.flow
     if flow.grad is False or not flow.nodes or flow.form != "tensor" or kept.holder in log.emptied:
         return False
-    return any(flow.nodes <= use.flow.nodes and kept.branch == use.branch[: len(kept.branch)] for use in uses)
+    return any(
+        use.whole and flow.nodes <= use.flow.nodes and kept.branch == use.branch[: len(kept.branch)]
+        for use in log.uses[:end]
+    )
 
 
 def _pile_up(found: list[Kept], uses: list[Use]) -> bool:

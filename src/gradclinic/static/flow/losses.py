@@ -30,7 +30,7 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
         reduction=reduction,
         trains=not machine.no_grad,
         ignore_index=_number(settings.get("ignore_index")),
-        padding_value=_padding(given, target, settings),
+        padding_value=_padding(loss.name, target, settings),
     )
     return replace(result, scalar=reduction in ("mean", "sum"), losses=frozenset({id}), padded=None)
 
@@ -63,9 +63,9 @@ def _number(value: Value | None) -> int | None:
     return value.value if isinstance(value, Const) and type(value.value) is int else None
 
 
-def _padding(given: Value, target: Value | None, settings: dict[str, Value]) -> int | None:
+def _padding(loss: str, target: Value | None, settings: dict[str, Value]) -> int | None:
     """The padding of the target that counts in the loss."""
-    if not isinstance(target, Flow) or type(target.padded) is not int:
+    if loss not in SETTINGS_AT or not isinstance(target, Flow) or type(target.padded) is not int:
         return None
     ignored = settings.get("ignore_index", Const(-100))
     if "weight" in settings or not isinstance(ignored, Const) or ignored.value == target.padded:

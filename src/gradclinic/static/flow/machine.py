@@ -47,6 +47,8 @@ class Kept:
     holder: int
     """The list, or the sum by its place."""
     branch: tuple[tuple[int, int], ...]
+    uses: int
+    """How many graphs had been gone through before."""
 
 
 @dataclass(slots=True)

@@ -25,6 +25,8 @@ _TELLING = re.compile(
 )
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False|freeze")
 
+_TEST = re.compile(r"(^|[/\\])(tests?[/\\][^/\\]*|test_[^/\\]*|[^/\\]*_test)\.py$")
+
 
 def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     """What the file's losses are given and what becomes of them. Empty where nothing can be told."""
@@ -36,7 +38,9 @@ def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     except (TooLong, RecursionError):
         machine.log.finished = False
     log = machine.log
-    return (*loss_cases(log), *graph_cases(log), *kept_cases(log))
+    # A test goes a few steps, and may well retain and keep what it wants to look at.
+    costs = () if _TEST.search(path) else kept_cases(log)
+    return (*loss_cases(log), *graph_cases(log), *costs)
 
 
 def _run(machine: Machine, tree: ast.Module) -> None:

@@ -128,7 +128,8 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
     result = combine(machine, node, current, node.op, value)
     if isinstance(value, Flow) and isinstance(node.op, ast.Add) and isinstance(result, Flow):
         into = current if isinstance(current, Flow) else None
-        machine.log.kept.append(Kept(machine.at(node), value, into, 0, machine.branch))
+        kept = Kept(machine.at(node), value, into, 0, machine.branch, len(machine.log.uses))
+        machine.log.kept.append(kept)
     assign(machine, node.target, result)
 
 

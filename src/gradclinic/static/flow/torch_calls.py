@@ -66,6 +66,8 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
         for value in args.all():
             machine.log.optimized |= _weights_in(value)
         return Unknown(f"{name}()")
+    if last == "pad_sequence":
+        return _padded(args)
     if ".data." in name or (".utils." in name and last != "checkpoint"):
         return Unknown(f"{name}()")
     if _is_class(name, last):
@@ -95,6 +97,12 @@ def _alike(source: Value) -> tuple[Op, ...]:
     trails = [item.ops for item in items if isinstance(item, Flow)]
     same = trails and len(trails) == len(items) and all(t and t[0].name == trails[0][0].name for t in trails)
     return trails[0] if same else ()
+
+
+def _padded(args: Arguments) -> Flow:
+    filler = args.get(2, "padding_value") or Const(0)
+    known = filler.value if isinstance(filler, Const) and isinstance(filler.value, int | float) else None
+    return Flow(grad=False, padded=int(known) if known is not None and not args.partial else None)
 
 
 def _is_class(name: str, last: str) -> bool:
