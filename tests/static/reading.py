@@ -12,7 +12,17 @@ import torch
 from torch import nn
 import torch.nn.functional as F
 """
-QUIET = frozenset({EventKind.BUILD, EventKind.MODE, EventKind.FORWARD, EventKind.LOSS, EventKind.SAVE})
+QUIET = frozenset(
+    {
+        EventKind.BUILD,
+        EventKind.MODE,
+        EventKind.FORWARD,
+        EventKind.LOSS,
+        EventKind.SAVE,
+        EventKind.FREEZE,
+        EventKind.REPLACE,
+    }
+)
 
 
 def tapes(source: str) -> list[tuple[Tape, ...]]:

@@ -52,6 +52,11 @@ class EventKind(StrEnum):
     `guarded`: it runs only if the scaler did not skip."""
     MODE = "mode"
     """`attrs['training']` is what train() or eval() set on model `actor`."""
+    FREEZE = "freeze"
+    """Parameters stopped requiring a gradient; `keys`: of which models and parts, when of all of them."""
+    REPLACE = "replace"
+    """Something of a model an optimizer may hold was replaced: `part`, as the user writes it; `keys` of
+    what took its place and `old` of what it took the place of or was put into."""
     SAVE = "save"
     OPAQUE = "unknown call"
     """Something that could not be followed may have done anything to `optimizers`."""
@@ -79,7 +84,23 @@ class Actor:
     """Ids it acts on: a schedule's optimizer, an optimizer's models."""
     attrs: Mapping[str, Any] = field(default_factory=dict)
     """Of a model that ranks train together: `ranks`, their number; `gradient_bytes`, what they
-    exchange; `sharded`, True when each holds only a share of it."""
+    exchange; `sharded`, True when each holds only a share of it. Of an optimizer: `weight_decay`, the
+    largest of its groups; `inertia`, True when it moves a parameter whose gradient is zero."""
+
+    def acts_on_all_of(self, models: frozenset[str]) -> bool:
+        """Whether these models, or what they are parts of, were given to it."""
+        return bool(models) and all(any(_belongs(one, to) for to in self.of) for one in models)
+
+    def acts_on_any_of(self, models: frozenset[str]) -> bool:
+        return any(_belongs(one, to) for one in models for to in self.of)
+
+    def acts_within(self, models: frozenset[str]) -> bool:
+        """Whether nothing was given to it but these models and their parts."""
+        return bool(self.of) and all(any(_belongs(one, to) for to in models) for one in self.of)
+
+
+def _belongs(part: str, whole: str) -> bool:
+    return part == whole or part.startswith(whole + ".")
 
 
 @dataclass(frozen=True, slots=True)

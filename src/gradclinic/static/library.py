@@ -14,6 +14,7 @@ from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import clip
 from gradclinic.static.layers import layers_of_call
 from gradclinic.static.opaque import build, call_outside, models_in, optimizers_in, parts
+from gradclinic.static.settings import optimizer_settings
 from gradclinic.static.values import (
     NONE,
     NOTHING,
@@ -142,9 +143,8 @@ def _optimizer(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value 
     if given is None and not args.partial:
         return None
     of = models_in([given]) if given is not None else None
-    return build(
-        walk, ActorKind.OPTIMIZER, last, node, of=of or NOTHING, attrs={"torch": name.startswith("torch.")}
-    )
+    attrs = {"torch": name.startswith("torch."), **optimizer_settings(walk, last, args)}
+    return build(walk, ActorKind.OPTIMIZER, last, node, of=of or NOTHING, attrs=attrs)
 
 
 def _schedule(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradclinic.facts import ActorKind, EventKind
-from gradclinic.static import frameworks, modes, words
+from gradclinic.static import frameworks, holdings, modes, words
 from gradclinic.static.arithmetic import MOST_HELD
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
@@ -57,6 +57,8 @@ def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Ca
     if isinstance(base, Grad):
         return act_on_gradient(walk, base, attr, args, node)
     if isinstance(base, Params):
+        if attr == "requires_grad_":
+            holdings.freeze(walk, base, args.get(0, "requires_grad") or Const(True), node)
         return act_on_parameter(walk, base, attr, node)
     if isinstance(base, Accelerator):
         return frameworks.call_accelerator(walk, base, attr, args, node)
@@ -119,7 +121,10 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
     mine = frozenset({base.id})
     if attr == "zero_grad":
         if frameworks.acts_now(walk, base):
-            walk.emit(EventKind.ZERO_GRAD, node, actor=base.id, optimizers=mine)
+            to_none = args.get(0, "set_to_none")
+            keeps = isinstance(to_none, Const) and to_none.value is False
+            attrs = {"keeps": True} if keeps else None
+            walk.emit(EventKind.ZERO_GRAD, node, actor=base.id, optimizers=mine, attrs=attrs)
         return NONE
     if attr in ("step", "manual_step"):
         closure = args.get(0, "closure")
@@ -215,6 +220,8 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
     if attr in words.CLIPS:
         clip(walk, NOTHING, base.keys, node)
         return NONE
+    if attr == "requires_grad_":
+        holdings.freeze(walk, base, args.get(0, "requires_grad") or Const(True), node)
     if attr in _SAME_MODEL:
         return base
     if attr == "forward":

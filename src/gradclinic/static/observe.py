@@ -1,4 +1,4 @@
-"""One file in, one observation out: every root of the file walked along its paths."""
+"""One file in, one observation out: every root of the file walked, and what the file shows plainly."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ast
 from gradclinic.facts import EventKind, Location, Observation, Source, Tape
 from gradclinic.static.conduct import evaluations, modes_of_training
 from gradclinic.static.flow import flow_cases
+from gradclinic.static.plain import plain_facts
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.roots import find_roots, shape_of, walk_root
 from gradclinic.static.survey import Survey
@@ -27,7 +28,8 @@ def observe_source(text: str, path: str) -> Observation:
     """The tapes of the training loops in `text`. SyntaxError and ValueError are those of `ast.parse`."""
     tree = ast.parse(text, path)
     try:
-        return Observation(Source.STATIC, (*_loops(tree, text, path), *flow_cases(tree, text, path)))
+        facts = (*flow_cases(tree, text, path), *((fact,) for fact in plain_facts(tree, text, path)))
+        return Observation(Source.STATIC, (*_loops(tree, text, path), *facts))
     except RecursionError:
         return Observation(Source.STATIC, gaps={"loop": "the source is nested too deeply to be followed"})
 

@@ -6,7 +6,7 @@ import ast
 
 from gradclinic.static.survey import Can, Survey
 
-_ACTS = Can.ACT | Can.LEAVE | Can.FETCH
+_ACTS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
 _SKIPPED = (
     ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.If | ast.For | ast.While | ast.With | ast.Try
 )

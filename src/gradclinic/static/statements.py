@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradclinic.static import contexts, imports, loops, words
+from gradclinic.static import contexts, holdings, imports, loops, words
 from gradclinic.static.arithmetic import binary
 from gradclinic.static.conditions import holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup, spread
@@ -85,6 +85,8 @@ def assign(walk: Walk, target: ast.expr, value: Value) -> None:
             value.loss = True
         if isinstance(value, Num):
             value = _with_unit(value, target.id)
+        if isinstance(value, Model):
+            holdings.rebound(walk, target, walk.frame.vars.get(target.id), value)
         _store(walk.frame, target.id, value)
     elif isinstance(target, ast.Attribute):
         base = evaluate(walk, target.value)
@@ -123,9 +125,13 @@ def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Val
         assign_gradient(walk, owner, value, target)
     elif isinstance(base, Params) and target.attr == "data":
         write_weights(walk, base, target)
+    elif target.attr == "requires_grad":
+        holdings.freeze(walk, base, value, target)
     elif isinstance(base, Instance | Unknown | Model):
         if isinstance(value, Num):
             value = _with_unit(value, target.attr)
+        if isinstance(base, Model):
+            holdings.put_in(walk, base, f"{base.name}.{target.attr}", value, target)
         base.attrs[target.attr] = value
         if isinstance(base, Instance) and isinstance(value, ActorRef):
             walk.recorder.rename(value.id, f"{_label(target)}")
@@ -139,6 +145,9 @@ def _assign_item(walk: Walk, target: ast.Subscript, value: Value) -> None:
     if isinstance(base, Map):
         key = index.value if isinstance(index, Const | Num) and index.value is not None else name_of(index)
         base.items[key] = value
+    elif isinstance(base, Model):
+        holdings.put_in(walk, base, f"{base.name}[{name_of(index)}]", value, target)
+        base.attrs[f"[{name_of(index)}]"] = value
     elif isinstance(base, Unknown):
         base.attrs[f"[{name_of(index)}]"] = value
     elif isinstance(base, Grad):
@@ -212,10 +221,12 @@ def _only_stops(body: list[ast.stmt]) -> bool:
 def _both(walk: Walk, node: ast.If) -> None:
     """Run both branches of a condition that changes nothing but values, and join what they leave."""
     before = dict(walk.frame.vars)
+    walk.unsure += 1
     leave_first = _quietly(walk, node.body)
     after_first = walk.frame.vars
     walk.frame.vars = dict(before)
     leave_second = _quietly(walk, node.orelse)
+    walk.unsure -= 1
     if leave_first and not leave_second:
         return
     if leave_second and not leave_first:

@@ -11,7 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from gradclinic.static import words
-from gradclinic.static.syntax import is_window, last_name, names_in, returns, targets_of, torch_method
+from gradclinic.static.syntax import (
+    command_line_default,
+    is_window,
+    last_name,
+    names_in,
+    returns,
+    targets_of,
+    torch_method,
+    unfreezes,
+)
 from gradclinic.static.values import FunctionNode
 
 
@@ -31,6 +40,8 @@ class Can:
     """Do something every k-th time."""
     STOP = 64
     """raise, or exit the program."""
+    FREEZE = 128
+    """Change which parameters require a gradient."""
 
 
 _ACTS = {
@@ -88,6 +99,10 @@ class Survey:
         self.moduli: set[int] = set()
         self.names: dict[ast.AST, frozenset[str]] = {}
         """All names in a piece of code, where they have been asked for."""
+        self.defaults: dict[str, float] = {}
+        """Numbers that options of the command line have unless they are given."""
+        self.unfreezes = False
+        """Whether anything in the file makes parameters require a gradient again."""
         self._constants: dict[str, int] = {}
         self._modulus_names: set[str] = set()
         self._facts: dict[ast.AST, Facts] = {}
@@ -127,6 +142,9 @@ class Survey:
         ):
             for target in node.targets:
                 self._constants[last_name(target)] = node.value.value
+        if isinstance(node, ast.Assign) and last_name(node.targets[0]) == "requires_grad":
+            facts.can |= Can.FREEZE
+            self.unfreezes = self.unfreezes or unfreezes(node)
         inner: list[Facts] = []
         for value in vars(node).values():
             if isinstance(value, ast.expr):
@@ -205,6 +223,13 @@ class Survey:
 
     def _call(self, node: ast.Call, facts: Facts) -> None:
         called = last_name(node.func)
+        default = command_line_default(node)
+        if default is not None:
+            self.defaults[default[0]] = default[1]
+        if called == "requires_grad_":
+            facts.can |= Can.FREEZE
+        if unfreezes(node):
+            self.unfreezes = True
         if isinstance(node.func, ast.Attribute):
             receiver = last_name(node.func.value)
             self.methods_of.setdefault(receiver, set()).add(called)

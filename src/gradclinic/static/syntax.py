@@ -69,5 +69,29 @@ def targets_of(node: ast.stmt) -> list[ast.expr]:
     return []
 
 
+def unfreezes(node: ast.Assign | ast.Call) -> bool:
+    """`p.requires_grad = True`, `part.requires_grad_()`, `unfreeze(part)`: anything but a plain False."""
+    if isinstance(node, ast.Assign):
+        return not (isinstance(node.value, ast.Constant) and node.value.value is False)
+    called = last_name(node.func)
+    if called != "requires_grad_":
+        return "unfreeze" in called.lower()
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return not (len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is False)
+
+
 def returns(loop: ast.AST) -> bool:
     return any(isinstance(node, ast.Return) for node in ast.walk(loop))
+
+
+def command_line_default(node: ast.Call) -> tuple[str, float] | None:
+    """`parser.add_argument("--weight-decay", default=5e-4)` -> `("weight_decay", 5e-4)`."""
+    if last_name(node.func) != "add_argument":
+        return None
+    names = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    defaults = [keyword.value for keyword in node.keywords if keyword.arg == "default"]
+    if not names or not defaults or not isinstance(defaults[0], ast.Constant):
+        return None
+    value = defaults[0].value
+    longest = max(names, key=len).lstrip("-").replace("-", "_")
+    return (longest, float(value)) if isinstance(value, int | float) else None

@@ -89,6 +89,8 @@ class Walk:
     """Above zero while a function is read for its value only: all branches, one iteration."""
     returned: list[list[Value]] = field(default_factory=list)
     no_grad: int = 0
+    unsure: int = 0
+    """Depth of branches that are walked without knowing whether they are taken."""
     sweeps: list[ast.AST] = field(default_factory=list)
     """The loops being run in which nothing is trained, outermost first."""
     batches: int = 0

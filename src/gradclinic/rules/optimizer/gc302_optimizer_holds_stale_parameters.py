@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import Census, Source
+from gradclinic.facts import Actor, Census, Event, EventKind, Source, Tape
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._naming import counted, listed
 from gradclinic.rules._owners import stale
@@ -36,7 +36,7 @@ rule = Rule(
     "optimizer-holds-stale-parameters",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="what the optimizers hold",
     explains=("GC612", "GC306"),
     subsumes=("GC104", "GC105"),
@@ -113,3 +113,37 @@ def built_too_early(census: Census) -> Iterator[Finding]:
             confidence=0.95,
             subject=holder.id,
         )
+
+
+@rule.check
+def replaced_behind_its_back(tape: Tape) -> Iterator[Finding]:
+    for event in tape.of_kind(EventKind.REPLACE):
+        new = event.attrs.get("keys")
+        if not new or any(tape.actors[id].acts_on_any_of(new) for id in tape.optimizers):
+            continue
+        for optimizer in tape.optimizers:
+            actor = tape.actors[optimizer]
+            if actor.acts_on_all_of(event.attrs["old"]) and _goes_on(tape, actor, event):
+                part = event.attrs["part"]
+                yield rule.finding(
+                    f"{part} is replaced after {actor.name} was built: nobody updates the new parameters",
+                    event,
+                    evidence={"optimizer built": str(actor.built)},
+                    fix=f"build {actor.name} after {part} has its final form, or add the new parameters "
+                    "to it with add_param_group",
+                    confidence=0.9,
+                    subject=optimizer,
+                )
+
+
+def _goes_on(tape: Tape, optimizer: Actor, event: Event) -> bool:
+    """Whether it was built before, and trains after, with nothing between that could have told it."""
+    built = next(tape.of_actor(optimizer.id, EventKind.BUILD), None)
+    if built is None or built.index > event.index:
+        return False
+    after = tape.events[event.index + 1 :]
+    return (
+        any(e.kind is EventKind.STEP and e.actor == optimizer.id for e in after)
+        and any(e.kind is EventKind.BACKWARD for e in after)
+        and not any(e.kind is EventKind.OPAQUE and e.concerns(optimizer.id) for e in after)
+    )

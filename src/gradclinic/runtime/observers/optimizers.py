@@ -17,7 +17,7 @@ def install(scene: Scene) -> None:
     recorder, actors, under_way = scene.recorder, scene.actors, scene.steps_under_way
 
     def built(_: object, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
-        scene.introduce(optimizer, ActorKind.OPTIMIZER)
+        scene.introduce(optimizer, ActorKind.OPTIMIZER, attrs=_settings(optimizer))
         scene.settle(EventKind.BUILD)
 
     def before_clearing(*args: Any, **kwargs: Any) -> None:
@@ -72,6 +72,14 @@ def install(scene: Scene) -> None:
     scene.wrap(torch.nn.Module, "zero_grad", scope="zero_grad", before=before_clearing, after=module_cleared)
     scene.patches.on_undo(register_optimizer_step_pre_hook(pre_hook).remove)
     scene.patches.on_undo(register_optimizer_step_post_hook(post_hook).remove)
+
+
+def _settings(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    groups = optimizer.param_groups
+    if any(group.get("decoupled_weight_decay") for group in groups):
+        return {}
+    decays = [group["weight_decay"] for group in groups if "weight_decay" in group]
+    return {"weight_decay": max(map(float, decays))} if decays else {}
 
 
 def step_taken(scene: Scene, optimizer: torch.optim.Optimizer, **attrs: Any) -> None:

@@ -1,0 +1,37 @@
+"""What happens to parameters that an optimizer may hold: they are frozen, or others take their place."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.facts import EventKind
+from gradclinic.static.conditions import truth
+from gradclinic.static.values import Instance, Keys, Model, Params, Value, overlap
+from gradclinic.static.walk import Walk
+
+
+def freeze(walk: Walk, of: Value, requires: Value, node: ast.AST) -> None:
+    """`p.requires_grad = False` and its like; what is made to require a gradient again is never judged."""
+    keys = of.models if isinstance(of, Params) else of.whole() if isinstance(of, Model) else None
+    if not keys or truth(requires) is not False or walk.survey.unfreezes:
+        return
+    attrs: dict[str, object] = {} if walk.unsure else {"keys": keys}
+    walk.emit(EventKind.FREEZE, node, models=keys, attrs=attrs)
+
+
+def put_in(walk: Walk, model: Model, part: str, value: Value, node: ast.expr) -> None:
+    """`model.head = nn.Linear(...)`: a new part, of which an optimizer built before knows nothing."""
+    new = value.model if isinstance(value, Instance) else value
+    if isinstance(new, Model) and not overlap(new.whole(), model.whole()):
+        _replaced(walk, part, new.whole(), model.keys, node)
+
+
+def rebound(walk: Walk, target: ast.Name, old: Value | None, new: Model) -> None:
+    """`model = Net()` once more: the name now stands for another model."""
+    if isinstance(old, Model) and old is not new and not overlap(old.whole(), new.whole()):
+        _replaced(walk, target.id, new.whole(), old.whole(), target)
+
+
+def _replaced(walk: Walk, part: str, new: Keys, old: Keys, node: ast.AST) -> None:
+    attrs = {"part": part, "keys": new, "old": old}
+    walk.emit(EventKind.REPLACE, node, models=old, attrs=attrs if not walk.unsure else {})

@@ -1,0 +1,102 @@
+"""Readings of a learning rate that are not the learning rate."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from gradclinic.facts import Location
+from gradclinic.facts.rates import RateReading
+from gradclinic.static import words
+from gradclinic.static.plain.scopes import Scope, scopes
+from gradclinic.static.syntax import last_name
+
+WORDS = ("get_lr(", "add_scalar(", "wandb.log(", "log_metric(", "log_dict(")
+_LOGS = frozenset({"add_scalar", "log", "log_metric", "log_dict", "log_scalar", "report_scalar"})
+_RATE = re.compile(r"(^|[/_ .-])(lr|learning[_ ]?rate)$", re.I)
+_SETTING = re.compile(r"^(args?|cfg|config|conf|hparams?|hps|opt|opts|options?|flags)$", re.I)
+
+
+def read(tree: ast.Module, text: str, path: str) -> Iterator[RateReading]:
+    made = _made_from(tree)
+    lines = text.split("\n")
+    for scope in scopes(tree):
+        for call in scope.calls():
+            if last_name(call.func) == "get_lr":
+                yield from _asked(call, scope, made, lines, path)
+            elif last_name(call.func) in _LOGS and scope.in_loop(call):
+                yield from _logged(call, scope, made, tree, path)
+
+
+def _asked(
+    call: ast.Call, scope: Scope, made: dict[str, set[str]], lines: list[str], path: str
+) -> Iterator[RateReading]:
+    """`scheduler.get_lr()`, which computes the next rate from where the schedule stands."""
+    if not isinstance(call.func, ast.Attribute) or call.args or call.keywords:
+        return
+    name = last_name(call.func.value)
+    if name in ("self", "super", "cls") or not _is_schedule(name, made):
+        return
+    if scope.qualname.endswith("get_lr"):
+        return  # a schedule that wraps another
+    line, column = call.func.end_lineno or 0, (call.func.end_col_offset or 0) - len("get_lr")
+    source = lines[line - 1] if 0 < line <= len(lines) else ""
+    if "_last_lr" in source:
+        return  # restoring a schedule by hand
+    # Inside an f-string the parser does not know the column.
+    exact = source.isascii() and source[column : column + len("get_lr(")] == "get_lr("
+    yield RateReading(
+        scope.at(call, path),
+        name,
+        "get_lr()",
+        Location(path, line, column, scope.qualname) if exact else None,
+    )
+
+
+def _logged(
+    call: ast.Call, scope: Scope, made: dict[str, set[str]], tree: ast.Module, path: str
+) -> Iterator[RateReading]:
+    """`writer.add_scalar("lr", args.lr, step)`, while a schedule changes the rate."""
+    schedules = [name for name, makers in made.items() if makers & words.TORCH_SCHEDULES]
+    if not schedules:
+        return
+    pairs: list[tuple[ast.expr | None, ast.expr]] = []
+    for arg in call.args:
+        if isinstance(arg, ast.Dict):
+            pairs += zip(arg.keys, arg.values, strict=True)
+    if len(call.args) >= 2:
+        pairs.append((call.args[0], call.args[1]))
+    for key, value in pairs:
+        if not (isinstance(key, ast.Constant) and isinstance(key.value, str) and _RATE.search(key.value)):
+            continue
+        if isinstance(value, ast.Attribute) and _is_setting(value) and not _changed(value, tree):
+            yield RateReading(scope.at(value, path), schedules[0], ast.unparse(value))
+
+
+def _is_setting(value: ast.Attribute) -> bool:
+    return value.attr in ("lr", "learning_rate") and bool(_SETTING.match(last_name(value.value)))
+
+
+def _changed(value: ast.Attribute, tree: ast.Module) -> bool:
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == value.attr and isinstance(node.ctx, ast.Store)
+        for node in ast.walk(tree)
+    )
+
+
+def _made_from(tree: ast.Module) -> dict[str, set[str]]:
+    """For each name what was called to make it."""
+    made: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            for target in node.targets:
+                made.setdefault(last_name(target), set()).add(last_name(node.value.func))
+    return made
+
+
+def _is_schedule(name: str, made: dict[str, set[str]]) -> bool:
+    makers = made.get(name)
+    if makers is None:
+        return bool(words.SCHEDULE_NAME.search(name))
+    return bool(makers & words.TORCH_SCHEDULES) or any(words.SCHEDULE_BUILDERS.match(one) for one in makers)
