@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: bench-run bench-step demo test trials lint docs docs-rules clean
+.PHONY: bench-run fuzz-lint bench-step demo test trials lint docs docs-rules clean
 
 demo: $(STAMP)
 	$(BIN)/gradclinic demo
@@ -32,6 +32,9 @@ bench-run: $(STAMP)
 bench-step: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m benchmarks.step
+
+fuzz-lint: $(STAMP)
+	PYTHONPATH=. nice $(BIN)/python -m benchmarks.fuzz_lint
 
 clean:
 	rm -rf $(VENV) build dist

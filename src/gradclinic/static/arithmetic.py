@@ -47,7 +47,7 @@ def _units(value: Value) -> Keys:
 
 def _divided(left: Value, op: ast.operator, right: Value, units: Keys) -> Keys:
     """`len(loader) // accumulation` counts updates, `len(dataset) // batch_size` batches."""
-    if not isinstance(op, ast.FloorDiv | ast.Div):
+    if not isinstance(op, (ast.FloorDiv, ast.Div)):
         return units
     if "accumulation" in _units(right):
         return units - {"accumulation"} | {"update"}
@@ -93,7 +93,7 @@ def compare_period(walk: Walk, node: ast.Compare, left: Value, op: ast.cmpop, ri
     """`i % k == k - 1` where the walk put another period in the place of k."""
     if not (isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Mod)) or len(node.ops) != 1:
         return None
-    if not isinstance(op, ast.Eq | ast.NotEq) or not isinstance(left, Num) or left.value is None:
+    if not isinstance(op, (ast.Eq, ast.NotEq)) or not isinstance(left, Num) or left.value is None:
         return None
     last = isinstance(node.comparators[0], ast.BinOp) and isinstance(node.comparators[0].op, ast.Sub)
     if isinstance(right, Num) and right.value is not None and right.value < walk.window and not last:
@@ -104,7 +104,7 @@ def compare_period(walk: Walk, node: ast.Compare, left: Value, op: ast.cmpop, ri
 
 
 def _tensor(left: Value, op: ast.operator, right: Value) -> Tensor:
-    if isinstance(left, Tensor) and isinstance(right, Tensor) and isinstance(op, ast.Add | ast.Sub):
+    if isinstance(left, Tensor) and isinstance(right, Tensor) and isinstance(op, (ast.Add, ast.Sub)):
         return combine(left, right)
     tensor, other = (left, right) if isinstance(left, Tensor) else (right, left)
     assert isinstance(tensor, Tensor)
@@ -112,7 +112,7 @@ def _tensor(left: Value, op: ast.operator, right: Value) -> Tensor:
     if isinstance(other, Tensor):
         result.models = _together(tensor.models, other.models)
         result.scaled = True if isinstance(op, ast.Div) else tensor.scaled or other.scaled
-    elif isinstance(op, ast.Add | ast.Sub):
+    elif isinstance(op, (ast.Add, ast.Sub)):
         if isinstance(other, Unknown):
             result.models = None
     elif tensor.scaled is not True:
@@ -122,12 +122,12 @@ def _tensor(left: Value, op: ast.operator, right: Value) -> Tensor:
 
 def _scaled_by(op: ast.operator, factor: Value, *, divides: bool) -> bool | None:
     """Whether a loss multiplied or divided by `factor` has been scaled to the window."""
-    known = factor.value if isinstance(factor, Const | Num) else None
+    known = factor.value if isinstance(factor, (Const, Num)) else None
     if isinstance(factor, Num) and factor.invented:
         known = None
     if known == 1:
         return False
-    if isinstance(op, ast.Div | ast.FloorDiv) and divides:
+    if isinstance(op, (ast.Div, ast.FloorDiv)) and divides:
         return True
     return None
 

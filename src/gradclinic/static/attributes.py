@@ -67,7 +67,7 @@ def get_attribute(walk: Walk, base: Value, attr: str) -> Value:
         return base.window or walk.invented(walk.window, "accumulation")
     if isinstance(base, Stream) and attr not in ("append", "items", "values"):
         return infer(walk, attr, f"{base.path}.{attr}")
-    if isinstance(base, Seq | Map | Stream | Accelerator | Num | Const | Func):
+    if isinstance(base, (Seq, Map, Stream, Accelerator, Num, Const, Func)):
         return Bound(base, attr)
     return Unknown(f"<{type(base).__name__}>.{attr}")
 

@@ -83,7 +83,7 @@ def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.C
         return (
             call(walk, found, args, node, attr) if found is not None else Unknown(f"{base.qualname}.{attr}()")
         )
-    if isinstance(base, Seq | Map):
+    if isinstance(base, (Seq, Map)):
         return methods.call_collection(walk, base, attr, args)
     handled = methods.call_known(walk, base, attr, args, node)
     if handled is not None:

@@ -47,14 +47,14 @@ def truth(value: Value) -> bool | None:
         return True if value.built else None
     if isinstance(value, Seq):
         return bool(value.items)
-    if isinstance(value, Grad | Func | ClassDef | Instance | Lib):
+    if isinstance(value, (Grad, Func, ClassDef, Instance, Lib)):
         return True
     return None
 
 
 def name_of(value: Value) -> str:
     """A stable name for a value: two conditions on the same thing are the same condition."""
-    if isinstance(value, Unknown | Stream):
+    if isinstance(value, (Unknown, Stream)):
         return value.path
     if isinstance(value, Const):
         return repr(value.value)
@@ -89,11 +89,11 @@ def negate(value: Value) -> Value:
 
 
 def compare(walk: Walk, left: Value, op: ast.cmpop, right: Value) -> Value:
-    if isinstance(op, ast.Is | ast.IsNot):
+    if isinstance(op, (ast.Is, ast.IsNot)):
         known = _identical(left, right)
         if known is not None:
             return Const(known == isinstance(op, ast.Is))
-    elif isinstance(op, ast.In | ast.NotIn):
+    elif isinstance(op, (ast.In, ast.NotIn)):
         return _named(left, op, right)
     elif isinstance(left, Num) and isinstance(right, Num):
         if left.value is not None and right.value is not None and _comparable(left, op, right):
@@ -108,7 +108,7 @@ def compare(walk: Walk, left: Value, op: ast.cmpop, right: Value) -> Value:
 
 def _comparable(left: Num, op: ast.cmpop, right: Num) -> bool:
     """A size chosen by the walk may be met (`i + 1 == len(loader)`), but says nothing of being large."""
-    if left.invented == right.invented or isinstance(op, ast.Eq | ast.NotEq):
+    if left.invented == right.invented or isinstance(op, (ast.Eq, ast.NotEq)):
         return True
     hard = right if left.invented else left
     soft = left if left.invented else right
@@ -124,7 +124,7 @@ def _identical(left: Value, right: Value) -> bool | None:
                 return one.value is None
             if isinstance(one, ActorRef):
                 return False if one.built else None
-            if isinstance(one, Grad | Tensor | Params | Seq | Map | Num | Func | Instance | Lib):
+            if isinstance(one, (Grad, Tensor, Params, Seq, Map, Num, Func, Instance, Lib)):
                 return False
             return None
     if isinstance(left, Const) and isinstance(right, Const):

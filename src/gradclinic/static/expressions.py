@@ -99,7 +99,7 @@ def arguments(walk: Walk, node: ast.Call) -> Arguments:
             value = evaluate(walk, item.value)
             if isinstance(value, Seq):
                 args.positional += value.items
-            elif isinstance(value, Model | Params):
+            elif isinstance(value, (Model, Params)):
                 args.positional.append(value)
             else:
                 args.partial = True
@@ -199,7 +199,7 @@ def _mapping(walk: Walk, node: ast.Dict) -> Value:
 
 
 def _key(value: Value, otherwise: object) -> object:
-    if isinstance(value, Const | Num) and value.value is not None:
+    if isinstance(value, (Const, Num)) and value.value is not None:
         try:
             hash(value.value)
         except TypeError:
@@ -225,7 +225,7 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
         found = base.items.get(_key(index, None))
         if found is not None:
             return found
-    if isinstance(base, Params | Tensor):
+    if isinstance(base, (Params, Tensor)):
         return base
     if isinstance(base, Model):
         key = f"[{name_of(index)}]"
@@ -291,7 +291,7 @@ def bind(walk: Walk, target: ast.expr, value: Value) -> None:
     """Give `value` to a loop target or an unpacked name; attributes are the business of statements."""
     if isinstance(target, ast.Name):
         walk.frame.vars[target.id] = value
-    elif isinstance(target, ast.Tuple | ast.List):
+    elif isinstance(target, (ast.Tuple, ast.List)):
         for part, held in zip(target.elts, spread(walk, value, target.elts), strict=True):
             bind(walk, part, held)
     elif isinstance(target, ast.Starred):
@@ -302,7 +302,7 @@ def spread(walk: Walk, value: Value, targets: list[ast.expr]) -> list[Value]:
     """The values that `targets` get from unpacking `value`."""
     if isinstance(value, Seq) and len(value.items) == len(targets):
         return value.items
-    if isinstance(value, Params | Tensor):
+    if isinstance(value, (Params, Tensor)):
         return [value] * len(targets)
     if isinstance(value, ActorRef):
         return [

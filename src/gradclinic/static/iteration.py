@@ -51,5 +51,5 @@ def _second(target: ast.expr) -> ast.expr:
 def _batch(walk: Walk, source: Value, target: ast.expr) -> Value:
     if isinstance(source, Unknown) and isinstance(target, ast.Name):
         return infer(walk, target.id, f"{source.path}[]")
-    path = source.path if isinstance(source, Stream | Unknown) else "data"
+    path = source.path if isinstance(source, (Stream, Unknown)) else "data"
     return Unknown(f"{path}.{last_name(target) or 'batch'}")

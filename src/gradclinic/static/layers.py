@@ -30,7 +30,7 @@ def layers_of_call(name: str, args: Arguments) -> tuple[str, ...] | None:
         return (name,)
     if name in _RECURRENT:
         dropout = args.keywords.get("dropout")
-        off = dropout is None or (isinstance(dropout, Const | Num) and not dropout.value)
+        off = dropout is None or (isinstance(dropout, (Const, Num)) and not dropout.value)
         return () if off else (name,)
     if not _PLAIN.match(name):
         return None

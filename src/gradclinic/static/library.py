@@ -223,14 +223,14 @@ def _builtin(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value:
         path = source.path if isinstance(source, Stream) else name_of(source)
         return Stream(path, counted=True, start=first, source=source)
     if name == "len":
-        if isinstance(source, Seq | Map):
+        if isinstance(source, (Seq, Map)):
             return Num(len(source.items))
         if isinstance(source, Stream):
             unit = "sample" if words.SAMPLES_NAME.search(source.path) else "batch"
             return walk.invented(walk.data_length, unit)
         return Num(None)
     if name == "next":
-        if not isinstance(source, Params | Model):
+        if not isinstance(source, (Params, Model)):
             walk.emit(EventKind.BATCH, node)
         return source if isinstance(source, Params) else Unknown(f"next({name_of(source)})")
     if name in ("exit", "quit"):

@@ -62,7 +62,7 @@ def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Ca
         return act_on_parameter(walk, base, attr, node)
     if isinstance(base, Accelerator):
         return frameworks.call_accelerator(walk, base, attr, args, node)
-    if isinstance(base, Const | Num):
+    if isinstance(base, (Const, Num)):
         return Unknown(f"<{attr}>")
     if isinstance(base, Stream):
         return base
@@ -320,7 +320,7 @@ def call_actor(walk: Walk, func: Value, args: Arguments, node: ast.Call) -> Valu
             walk, node, optimizers=frozenset({func.id}) if func.kind is ActorKind.OPTIMIZER else NOTHING
         )
         return Unknown(f"{func.id}()")
-    if isinstance(func, Tensor | Params | Grad):
+    if isinstance(func, (Tensor, Params, Grad)):
         return func
     return None
 

@@ -46,7 +46,7 @@ def _parts(values: Iterable[Value | None], depth: int) -> Iterable[Value]:
             continue
         if isinstance(value, Seq):
             yield from _parts(value.items, depth - 1)
-        elif isinstance(value, Map | Partial):
+        elif isinstance(value, (Map, Partial)):
             held = value.items.values() if isinstance(value, Map) else value.args
             yield from _parts(list(held), depth - 1)
         elif isinstance(value, Instance):
@@ -108,7 +108,7 @@ def _open_where_needed(
     if optimizers:
         if not constructs and not words.harmless(name):
             open_tape(walk, node, optimizers=optimizers)
-    elif any(isinstance(part, ActorRef | Accelerator) for part in parts([*values, *holds])):
+    elif any(isinstance(part, (ActorRef, Accelerator)) for part in parts([*values, *holds])):
         if not constructs and not words.harmless(name):
             open_tape(walk, node)
     elif any(isinstance(value, Tensor) and value.loss for value in values):
@@ -202,7 +202,7 @@ def outcome(walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call)
 
 def returned(walk: Walk, func: Value, args: Arguments) -> Value:
     """What comes back under the name it went in by is taken for the same thing: `model = wrap(model)`."""
-    held = tuple(part for part in parts(args.all()) if isinstance(part, ActorRef | Model))
+    held = tuple(part for part in parts(args.all()) if isinstance(part, (ActorRef, Model)))
     if any(isinstance(value, Accelerator) for value in args.all()):
         for value in held:
             if isinstance(value, ActorRef):

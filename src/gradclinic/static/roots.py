@@ -135,7 +135,7 @@ def _define(walk: Walk, tree: ast.Module) -> None:
     """The module's names, without what its top level does."""
     walk.recorder.muted += 1
     for statement in tree.body:
-        if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Expr):
+        if isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Expr)):
             continue
         with contextlib.suppress(ReturnValue, BreakLoop, ContinueLoop, Stop):
             execute(walk, [statement])

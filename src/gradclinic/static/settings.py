@@ -48,7 +48,7 @@ def _number(walk: Walk, value: Value | None) -> float | None:
     if isinstance(value, Num):
         return value.value
     if isinstance(value, Const):
-        return float(value.value) if isinstance(value.value, int | float) else None
+        return float(value.value) if isinstance(value.value, (int, float)) else None
     if isinstance(value, Unknown):
         return walk.survey.defaults.get(value.path.rpartition(".")[2])
     return None

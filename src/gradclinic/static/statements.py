@@ -91,7 +91,7 @@ def assign(walk: Walk, target: ast.expr, value: Value) -> None:
     elif isinstance(target, ast.Attribute):
         base = evaluate(walk, target.value)
         _assign_attribute(walk, base, target, value)
-    elif isinstance(target, ast.Tuple | ast.List):
+    elif isinstance(target, (ast.Tuple, ast.List)):
         for part, held in zip(target.elts, spread(walk, value, target.elts), strict=True):
             assign(walk, part, held)
     elif isinstance(target, ast.Starred):
@@ -127,7 +127,7 @@ def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Val
         write_weights(walk, base, target)
     elif target.attr == "requires_grad":
         holdings.freeze(walk, base, value, target)
-    elif isinstance(base, Instance | Unknown | Model):
+    elif isinstance(base, (Instance, Unknown, Model)):
         if isinstance(value, Num):
             value = _with_unit(value, target.attr)
         if isinstance(base, Model):
@@ -143,7 +143,7 @@ def _assign_item(walk: Walk, target: ast.Subscript, value: Value) -> None:
     base = evaluate(walk, target.value)
     index = evaluate(walk, target.slice) if not isinstance(target.slice, ast.Slice) else NONE
     if isinstance(base, Map):
-        key = index.value if isinstance(index, Const | Num) and index.value is not None else name_of(index)
+        key = index.value if isinstance(index, (Const, Num)) and index.value is not None else name_of(index)
         base.items[key] = value
     elif isinstance(base, Model):
         holdings.put_in(walk, base, f"{base.name}[{name_of(index)}]", value, target)
@@ -164,7 +164,7 @@ def _augmented(walk: Walk, node: ast.AugAssign) -> None:
     if isinstance(current, Grad):
         assign_gradient(walk, current.of, None, node.target)
         return
-    if isinstance(current, Params) and not isinstance(value, Params | Seq):
+    if isinstance(current, Params) and not isinstance(value, (Params, Seq)):
         write_weights(walk, current, node.target)
         return
     if isinstance(current, Unknown) and isinstance(value, Num) and isinstance(node.op, ast.Add):
@@ -202,7 +202,7 @@ def _if(walk: Walk, node: ast.If) -> None:
 
 
 def _ends_loop(node: ast.If) -> bool:
-    return not node.orelse and isinstance(node.body[-1], ast.Break | ast.Return)
+    return not node.orelse and isinstance(node.body[-1], (ast.Break, ast.Return))
 
 
 def _is_main(test: ast.expr) -> bool:
@@ -339,9 +339,9 @@ def _class(walk: Walk, node: ast.ClassDef) -> None:
     walk.frame = Frame(f"{node.name}", outer)
     try:
         for statement in node.body:
-            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 walk.frame.vars[statement.name] = _defined(walk, statement, outer)
-            elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.ClassDef):
+            elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.ClassDef)):
                 execute(walk, [statement])
         defined.attrs = walk.frame.vars
     finally:

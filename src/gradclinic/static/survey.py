@@ -124,14 +124,14 @@ class Survey:
         return facts
 
     def _statement(self, node: ast.stmt, scope: str, owner: ast.ClassDef | None, in_function: bool) -> Facts:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             self._function(node, scope, owner, in_function)
             return Facts()
         if isinstance(node, ast.ClassDef):
             self.classes[node.name] = node
             return self._block(node.body, f"{scope}{node.name}.", node, in_function=False)
         facts = Facts()
-        if isinstance(node, ast.Return | ast.Break | ast.Continue):
+        if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
             facts.can |= Can.LEAVE
         elif isinstance(node, ast.Raise):
             facts.can |= Can.STOP
@@ -153,7 +153,7 @@ class Survey:
                 for item in value:
                     if isinstance(item, ast.stmt):
                         inner.append(self._statement(item, scope, owner, in_function))
-                    elif isinstance(item, ast.ExceptHandler | ast.match_case):
+                    elif isinstance(item, (ast.ExceptHandler, ast.match_case)):
                         inner.append(self._block(item.body, scope, owner, in_function=in_function))
                     elif isinstance(item, ast.expr):
                         self._expression(item, facts)
@@ -168,7 +168,7 @@ class Survey:
         for part in inner:
             facts.add(part)
         self._facts[node] = facts
-        if not isinstance(node, ast.For | ast.AsyncFor | ast.While):
+        if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
             return facts
         if not returns(node):
             facts.can &= ~Can.LEAVE
@@ -213,7 +213,7 @@ class Survey:
                     stack += [item for item in value if isinstance(item, ast.AST)]
 
     def _modulus(self, node: ast.BinOp, facts: Facts) -> None:
-        if isinstance(node.left, ast.Constant | ast.JoinedStr):
+        if isinstance(node.left, (ast.Constant, ast.JoinedStr)):
             return
         facts.can |= Can.GUARD
         if isinstance(node.right, ast.Constant) and type(node.right.value) is int:

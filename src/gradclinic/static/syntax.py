@@ -25,7 +25,7 @@ def last_name(node: ast.AST) -> str:
             node = node.value
         elif isinstance(node, ast.Call):
             node = node.func
-        elif isinstance(node, ast.Starred | ast.Await):
+        elif isinstance(node, (ast.Starred, ast.Await)):
             node = node.value
         else:
             return ""
@@ -56,7 +56,7 @@ def targets_of(node: ast.stmt) -> list[ast.expr]:
     """What a statement assigns to; a method call may change what it is called on."""
     if isinstance(node, ast.Assign):
         return node.targets
-    if isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For | ast.AsyncFor):
+    if isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor)):
         return [node.target]
     if isinstance(node, ast.Delete):
         return node.targets
@@ -94,4 +94,4 @@ def command_line_default(node: ast.Call) -> tuple[str, float] | None:
         return None
     value = defaults[0].value
     longest = max(names, key=len).lstrip("-").replace("-", "_")
-    return (longest, float(value)) if isinstance(value, int | float) else None
+    return (longest, float(value)) if isinstance(value, (int, float)) else None

@@ -268,7 +268,7 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
             loss=one.loss or other.loss,
         )
     for tensor, plain in ((one, other), (other, one)):
-        if isinstance(tensor, Tensor) and isinstance(plain, Const | Num):
+        if isinstance(tensor, Tensor) and isinstance(plain, (Const, Num)):
             return tensor
     if isinstance(one, Num) and isinstance(other, Num):
         return Num(None, units=one.units if one.units == other.units else NOTHING)
@@ -278,6 +278,6 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
     if isinstance(one, Params) and isinstance(other, Params):
         models = None if one.models is None or other.models is None else one.models | other.models
         return Params(models, one.optimizers | other.optimizers)
-    if type(one) is type(other) and isinstance(one, Accelerator | Criterion | Stream):
+    if type(one) is type(other) and isinstance(one, (Accelerator, Criterion, Stream)):
         return one
     return Unknown(path)

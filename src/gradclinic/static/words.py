@@ -6,6 +6,17 @@ import re
 from functools import lru_cache
 
 
+class Pattern:
+    """A regular expression that remembers its answers: a file asks about few names, over and over."""
+
+    __slots__ = ("match", "search")
+
+    def __init__(self, text: str, flags: int = 0) -> None:
+        compiled = re.compile(text, flags)
+        self.search = lru_cache(maxsize=4096)(compiled.search)
+        self.match = lru_cache(maxsize=4096)(compiled.match)
+
+
 def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -18,7 +29,7 @@ TORCH_SCHEDULES = names(
     "LambdaLR LinearLR MultiStepLR MultiplicativeLR OneCycleLR PolynomialLR ReduceLROnPlateau "
     "SequentialLR StepLR"
 )
-SCHEDULE_BUILDERS = re.compile(r"^get_\w*schedule\w*$|^get_scheduler$")
+SCHEDULE_BUILDERS = Pattern(r"^get_\w*schedule\w*$|^get_scheduler$")
 """Functions of transformers and diffusers that return a torch LambdaLR."""
 SCHEDULE_LENGTHS = ("T_max", "total_steps", "total_iters", "num_training_steps", "t_total", "training_steps")
 GRAD_SCALERS = names("GradScaler ShardedGradScaler")
@@ -31,82 +42,82 @@ MODULE_METHODS = names(
     "forward backward step requires_grad_ modules children named_modules apply no_sync register_buffer"
 )
 
-LOSS_FUNCTION = re.compile(r"loss|cross_entropy|nll|kl_div|_bce|^bce|criterion", re.I)
-CRITERION_NAME = re.compile(
+LOSS_FUNCTION = Pattern(r"loss|cross_entropy|nll|kl_div|_bce|^bce|criterion", re.I)
+CRITERION_NAME = Pattern(
     r"(^|_)(crit\w*|loss_?(fn|func|function|fct|f|layer|module|obj)?|bce|mse|ce|l1)$|loss$", re.I
 )
-LOSS_NAME = re.compile(r"loss|^err|_err|objective|^cost", re.I)
+LOSS_NAME = Pattern(r"loss|^err|_err|objective|^cost", re.I)
 
-OPTIMIZER_NAME = re.compile(r"(^|_)(opt(im(izer)?)?s?)(\d*$|_|$)|optim", re.I)
-OPTIMIZER_CLASS = re.compile(
+OPTIMIZER_NAME = Pattern(r"(^|_)(opt(im(izer)?)?s?)(\d*$|_|$)|optim", re.I)
+OPTIMIZER_CLASS = Pattern(
     r"Adam|SGD|Optim|Lion|Adafactor|LAMB|LARS|RMSprop|Muon|Prodigy|Shampoo|Ranger|Adan|Sophia|MADGRAD", re.I
 )
-OPTIMIZER_FACTORY = re.compile(
+OPTIMIZER_FACTORY = Pattern(
     r"^(get|build|create|make|configure|init|setup|prepare)_(\w+_)?optim(izer)?s?$", re.I
 )
-OPTIMIZER_WRAPPER = re.compile(r"Optim|SAM|Lookahead|SWA|FP16|ZeRO", re.I)
-NOT_AN_OPTIMIZER = re.compile(
+OPTIMIZER_WRAPPER = Pattern(r"Optim|SAM|Lookahead|SWA|FP16|ZeRO", re.I)
+NOT_AN_OPTIMIZER = Pattern(
     r"^(envs?|environment|world|game|sim|simulator|simulation|physics|gym|prof|profiler|p|sampler)\d*$"
 )
-SCHEDULE_NAME = re.compile(r"sched|lr_decay|annealer|warmup", re.I)
-SCALER_NAME = re.compile(r"scaler$|^scaler|_scaler", re.I)
-MODEL_NAME = re.compile(
+SCHEDULE_NAME = Pattern(r"sched|lr_decay|annealer|warmup", re.I)
+SCALER_NAME = Pattern(r"scaler$|^scaler|_scaler", re.I)
+MODEL_NAME = Pattern(
     r"(^|_)(model|net|network|module|generator|discriminator|critic|actor|policy|encoder|decoder|classifier|"
     r"backbone|agent|unet|transformer|gan|vae|student|teacher|engine|model_engine|ddp|fsdp)s?(_?[a-z0-9])?$|"
     r"net[A-Z]?$|^[GD](_[A-Za-z0-9]+)?$|^model|[a-z]Model$|_net|^net_"
 )
-NOT_A_MODEL = re.compile(
+NOT_A_MODEL = Pattern(
     r"(builder|factory|cls|class|fn|func|name|path|dir|file|config|cfg|args|type|state|dict|ema|opt\w*)$|optim",
     re.I,
 )
-MODEL_FACTORY = re.compile(
+MODEL_FACTORY = Pattern(
     r"^(get|build|create|make|load|init)_(\w+_)?(model|net|network|generator|discriminator|policy)$|"
     r"[a-z0-9](Net|Model|GAN|VAE|Former|former|GPT|BERT|Bert)$|^from_pretrained$"
 )
-WRAPS_MODEL = re.compile(
+WRAPS_MODEL = Pattern(
     r"wrap|parallel|ddp|fsdp|compile|convert|shard|prepare|to_|^to$|unwrap|peft|lora|freeze", re.I
 )
-DRIVER_NAME = re.compile(r"agent|trainer|learner|runner|engine|solver", re.I)
+DRIVER_NAME = Pattern(r"agent|trainer|learner|runner|engine|solver", re.I)
 """What holds a model and drives its training."""
-STEPS_BY_ITSELF = re.compile(r"optim|train_|_train|^fit|^learn|update_|^update|backward|_step$|^step_", re.I)
+STEPS_BY_ITSELF = Pattern(r"optim|train_|_train|^fit|^learn|update_|^update|backward|_step$|^step_", re.I)
 """Methods of a model that may well update it."""
 
-SETTINGS = re.compile(
+SETTINGS = Pattern(
     r"(^|[._=])(args?|cfg|config|conf|hparams?|hps|flags|options?|params|settings|hyp)(\.|\[|$)", re.I
 )
 """Paths that lead through a configuration."""
-SETTING_NAME = re.compile(
+SETTING_NAME = Pattern(
     r"_(type|name|rate|lr|steps?|epochs?|kwargs|args|config|cfg|params|cls|class|class_path|fn|func|interval|freq|"
     r"state|state_dict|path|ckpt|factor|ratio|iters?|decay|momentum|eps|size|dim|mode)$"
 )
-ACCUMULATION_NAME = re.compile(
+ACCUMULATION_NAME = Pattern(
     r"accum|micro_?(batch|step)|update_(freq|every|interval|step)$|grad(ient)?_?(steps|every|iters)|iter_size|"
     r"virtual_|batch_?(split|multipl)|subdivision|backward_passes_per",
     re.I,
 )
-UPDATES_NAME = re.compile(
+UPDATES_NAME = Pattern(
     r"max_train(ing)?_steps|(num|total)_(train(ing)?|update|optimi[sz]ation)_steps|(max|total|num)_updates$",
     re.I,
 )
 """Lengths of a training that are counted in optimizer updates by convention."""
-EPOCH_NAME = re.compile(r"epoch", re.I)
-LOADER_NAME = re.compile(
+EPOCH_NAME = Pattern(r"epoch", re.I)
+LOADER_NAME = Pattern(
     r"load|batch|data|train|(^|_)dl$|_iter$|iterator|generator|sampler|bar$|pbar|progress|corpus|examples|samples|"
     r"stream|reader|prefetch|queue",
     re.I,
 )
-SAMPLES_NAME = re.compile(r"(dataset|_set|data|samples|corpus)$", re.I)
+SAMPLES_NAME = Pattern(r"(dataset|_set|data|samples|corpus)$", re.I)
 """Collections of single samples, not of batches."""
-SEVERAL_LOSSES = re.compile(
+SEVERAL_LOSSES = Pattern(
     r"loss|task|head|term|objective|domain|level|scale|layer|param|optim|model|key|name", re.I
 )
 """What is looped over within one batch."""
-FETCH_FUNCTION = re.compile(
+FETCH_FUNCTION = Pattern(
     r"^_?(get|next|load|sample|fetch|make|generate)_?(next)?_?(mini)?_?(train_?)?batch|^next$|^get_data$"
 )
-SETS_MODE = re.compile(r"(set|switch|toggle|change)_?\w*(train|eval|mode)|(train|eval)_?mode", re.I)
+SETS_MODE = Pattern(r"(set|switch|toggle|change)_?\w*(train|eval|mode)|(train|eval)_?mode", re.I)
 """Functions that put a model into train or eval mode."""
-SCALE_ASKED = re.compile(r"get_scale|found_inf|overflow|skip", re.I)
+SCALE_ASKED = Pattern(r"get_scale|found_inf|overflow|skip", re.I)
 """Conditions that ask whether the scaler skipped the step."""
 
 _HARMLESS = (
@@ -117,8 +128,8 @@ _HARMLESS = (
     "barrier|sync|broadcast|norm|history|stat|monitor|timer|time|export|push|upload|assert|check|verify|valid|sched|"
     "param_group|group|freeze|unfreeze"
 )
-HARMLESS = re.compile(rf"(^|_)({_HARMLESS})", re.I)
-HARMLESS_FOR_MODEL = re.compile(
+HARMLESS = Pattern(rf"(^|_)({_HARMLESS})", re.I)
+HARMLESS_FOR_MODEL = Pattern(
     rf"(^|_)({_HARMLESS}|eval|test|infer|predict|generate|sample|ema|init|wrap|parallel|compil|convert|quant|prune|cuda|"
     r"to_|to$|build|create|make|setup|prepare|loss|crit|forward|encode|decode|embed|swap|apply|register|requires|toggle|"
     r"params|decay|shard|fsdp|ddp|lora|peft|adapter|tie|resize)|loss|eval|valid|ema",
@@ -134,13 +145,11 @@ PURE = names(
 """Functions and methods that change nothing they are given."""
 
 
-@lru_cache(maxsize=4096)
 def harmless(name: str) -> bool:
     """Whether a function of another file with such a name is taken not to touch gradients."""
     return HARMLESS.search(name) is not None
 
 
-@lru_cache(maxsize=4096)
 def harmless_for_model(name: str) -> bool:
     """The same for one that is given a model or a loss only."""
     return HARMLESS_FOR_MODEL.search(name) is not None

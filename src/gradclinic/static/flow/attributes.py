@@ -33,7 +33,7 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
         return reshaped(base) if attr in torch.SHAPING else replace(base, ops=())
     if isinstance(base, ClassDef):
         return base.find(attr) or Unknown(f"{base.qualname}.{attr}")
-    if isinstance(base, Layer | Chain | Listed | Loss | Either):
+    if isinstance(base, (Layer, Chain, Listed, Loss, Either)):
         if attr == "module":
             return base
         return Weights(weights_of(base).owners) if attr in ("weight", "bias") else Bound(base, attr)

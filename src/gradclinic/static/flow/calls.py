@@ -56,7 +56,7 @@ def call(machine: Machine, func: Value, args: Arguments, node: ast.Call, name: s
         return _library(machine, func.name, args, node)
     if isinstance(func, Loss):
         return call_loss(machine, func, args, machine.at(node))
-    if isinstance(func, Layer | Chain):
+    if isinstance(func, (Layer, Chain)):
         return _through(machine, func, args, node)
     if isinstance(func, Either):
         results = [call(machine, option, args, node, name) for option in func.options]
@@ -88,9 +88,9 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
     if isinstance(base, ClassDef):
         found = base.find(attr)
         return call(machine, found, args, node, attr) if found else Unknown(f"{base.qualname}.{attr}()")
-    if isinstance(base, Layer | Chain | Listed | Loss | Either):
+    if isinstance(base, (Layer, Chain, Listed, Loss, Either)):
         return _method_of_module(machine, base, attr, args, node)
-    if isinstance(base, Seq | Map):
+    if isinstance(base, (Seq, Map)):
         return collections.call_collection(machine, base, attr, args, machine.at(node))
     if attr == "scale" and len(args.positional) == 1 and isinstance(args.positional[0], Flow):
         return args.positional[0]
@@ -108,7 +108,7 @@ def _method_of_module(machine: Machine, base: Value, attr: str, args: Arguments,
         return weights_of(base)
     if attr == "forward":
         return call(machine, base, args, node, attr)
-    if attr in ("append", "add_module", "extend", "insert") and isinstance(base, Chain | Listed):
+    if attr in ("append", "add_module", "extend", "insert") and isinstance(base, (Chain, Listed)):
         given = args.positional[-1] if args.positional else NONE
         added = given.items if isinstance(given, Seq) else [given]
         base.parts += [collections.perhaps(machine, part) for part in added]

@@ -103,7 +103,7 @@ def _binary(machine: Machine, node: ast.BinOp) -> Value:
 
 
 def combine(machine: Machine, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:
-    if isinstance(left, Flow | Weights) or isinstance(right, Flow | Weights):
+    if isinstance(left, (Flow, Weights)) or isinstance(right, (Flow, Weights)):
         return binary(machine, node, left, op, right)
     if isinstance(left, Seq) and isinstance(right, Seq) and isinstance(op, ast.Add):
         return Seq([*left.items, *right.items])
@@ -154,12 +154,12 @@ def _compare(machine: Machine, node: ast.Compare) -> Value:
         return Unknown("<comparison>")
     op, right = node.ops[0], rights[0]
     if isinstance(left, Const) and isinstance(right, Const):
-        if isinstance(op, ast.Eq | ast.Is):
+        if isinstance(op, (ast.Eq, ast.Is)):
             return Const(left.value == right.value)
-        if isinstance(op, ast.NotEq | ast.IsNot):
+        if isinstance(op, (ast.NotEq, ast.IsNot)):
             return Const(left.value != right.value)
-    there = isinstance(left, Flow | Layer | Chain | Loss | Instance | Func | Seq | Map | Weights)
-    if there and isinstance(right, Const) and right.value is None and isinstance(op, ast.Is | ast.IsNot):
+    there = isinstance(left, (Flow, Layer, Chain, Loss, Instance, Func, Seq, Map, Weights))
+    if there and isinstance(right, Const) and right.value is None and isinstance(op, (ast.Is, ast.IsNot)):
         return Const(isinstance(op, ast.IsNot))
     return Unknown("<comparison>")
 
@@ -233,7 +233,7 @@ def _generate(machine: Machine, generators: list[ast.comprehension], done: Calla
     try:
         source = evaluate(machine, generators[0].iter)
         items = items_of(source)
-        known = items is not None and not isinstance(source, Alike | Weights) and not generators[0].ifs
+        known = items is not None and not isinstance(source, (Alike, Weights)) and not generators[0].ifs
         for item in (items if items is not None else [item_of(source)])[:6]:
             machine.tick()
             bind(machine, generators[0].target, item)
@@ -247,7 +247,7 @@ def bind(machine: Machine, target: ast.expr, value: Value) -> None:
     """Give `value` to a loop target or an unpacked name; attributes are the business of statements."""
     if isinstance(target, ast.Name):
         machine.frame.vars[target.id] = value
-    elif isinstance(target, ast.Tuple | ast.List):
+    elif isinstance(target, (ast.Tuple, ast.List)):
         for part, held in zip(target.elts, spread(value, target.elts), strict=True):
             bind(machine, part, held)
     elif isinstance(target, ast.Starred):

@@ -27,13 +27,13 @@ from gradclinic.static.values import Const, Map, Seq, Unknown, Value
 def item_at(base: Value, node: ast.Subscript, index: Value) -> Value:
     if isinstance(base, Flow):
         return _sliced(base, node, index)
-    if isinstance(base, Seq | Chain | Listed):
+    if isinstance(base, (Seq, Chain, Listed)):
         items = base.items if isinstance(base, Seq) else base.parts
         if isinstance(base, Alike):
             return items[0] if items else Unknown("<item>")
         if isinstance(node.slice, ast.Slice):
             return _slice_of(base, items, node.slice)
-        position = index.value if isinstance(index, Const | Index) and type(index.value) is int else None
+        position = index.value if isinstance(index, (Const, Index)) and type(index.value) is int else None
         if position is not None and -len(items) <= position < len(items):
             return items[position]
         return _any_of(items)
@@ -82,7 +82,7 @@ def _sliced(flow: Flow, node: ast.Subscript, index: Value) -> Flow:
 
 
 def key_of(value: Value, otherwise: object) -> object:
-    if isinstance(value, Const | Index) and isinstance(value.value, str | int | float | bool):
+    if isinstance(value, (Const, Index)) and isinstance(value.value, (str, int, float, bool)):
         return value.value
     return otherwise
 

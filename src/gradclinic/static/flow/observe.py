@@ -81,7 +81,7 @@ def _telling_functions(tree: ast.Module) -> list[tuple[FunctionNode, ast.ClassDe
     for node in tree.body:
         members = node.body if isinstance(node, ast.ClassDef) else [node]
         for member in members:
-            if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef) and _tells(member, losses):
+            if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)) and _tells(member, losses):
                 found.append((member, node if isinstance(node, ast.ClassDef) else None))
     return found
 

@@ -62,7 +62,7 @@ def assign(machine: Machine, target: ast.expr, value: Value) -> None:
         _store(machine, target.id, value)
     elif isinstance(target, ast.Attribute):
         _store_attribute(machine, evaluate(machine, target.value), target, value)
-    elif isinstance(target, ast.Tuple | ast.List):
+    elif isinstance(target, (ast.Tuple, ast.List)):
         for part, held in zip(target.elts, spread(value, target.elts), strict=True):
             assign(machine, part, held)
     elif isinstance(target, ast.Starred):
@@ -92,7 +92,7 @@ def _store_attribute(machine: Machine, base: Value, target: ast.Attribute, value
     if isinstance(base, Flow) and isinstance(target.value, ast.Name):
         if target.attr == "requires_grad" and truth(value):
             _store(machine, target.value.id, new_leaf(base))
-    elif isinstance(base, Instance | Unknown):
+    elif isinstance(base, (Instance, Unknown)):
         base.attrs[target.attr] = _perhaps(machine, base.attrs.get(target.attr), value, target.attr)
 
 
@@ -181,7 +181,7 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor) -> None:
     items = items_of(source)
     if items is None or isinstance(source, Alike):
         items = [item_of(source) if items is None else items[0] for _ in range(TIMES_AROUND)]
-    elif isinstance(source, Seq | Listed):
+    elif isinstance(source, (Seq, Listed)):
         items = items[:6]
     try:
         for item in items:
@@ -290,9 +290,9 @@ def _class(machine: Machine, node: ast.ClassDef) -> None:
     machine.frame = Frame(node.name, outer)
     try:
         for statement in node.body:
-            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 machine.frame.vars[statement.name] = _defined(machine, statement, outer)
-            elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.ClassDef):
+            elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.ClassDef)):
                 execute(machine, [statement])
         defined.attrs = machine.frame.vars
     finally:

@@ -161,15 +161,15 @@ def scaled(machine: Machine, where: Location, name: str, flow: Flow, factor: Val
 
 
 def _is_scalar(value: Value) -> bool:
-    return isinstance(value, Const | Unknown) or (isinstance(value, Flow) and value.scalar)
+    return isinstance(value, (Const, Unknown)) or (isinstance(value, Flow) and value.scalar)
 
 
 def binary(machine: Machine, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:
     where = machine.at(node)
-    if isinstance(op, ast.Add | ast.Sub):
+    if isinstance(op, (ast.Add, ast.Sub)):
         return summed(machine, where, left, right)
     name = _NAMES.get(type(op), type(op).__name__.lower())
-    if isinstance(op, ast.Mult | ast.Div):
+    if isinstance(op, (ast.Mult, ast.Div)):
         if isinstance(left, Flow) and not (
             isinstance(op, ast.Mult) and isinstance(right, Flow) and right.grad and not left.grad
         ):

@@ -50,7 +50,7 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
         return Loss(torch.LOSSES[last], dict(args.keywords))
     if last in torch.LOSS_FUNCTIONS:
         return call_loss(machine, Loss(last), args, where)
-    if last in torch.WRAPPING and not isinstance(first, Flow | Const):
+    if last in torch.WRAPPING and not isinstance(first, (Flow, Const)):
         return first
     if name == "torch.autograd.backward":
         run_backward(machine, args.get(0, "tensors") or NONE, args, node)
@@ -101,7 +101,7 @@ def _alike(source: Value) -> tuple[Op, ...]:
 
 def _padded(args: Arguments) -> Flow:
     filler = args.get(2, "padding_value") or Const(0)
-    known = filler.value if isinstance(filler, Const) and isinstance(filler.value, int | float) else None
+    known = filler.value if isinstance(filler, Const) and isinstance(filler.value, (int, float)) else None
     return Flow(grad=False, padded=int(known) if known is not None and not args.partial else None)
 
 
@@ -141,7 +141,7 @@ def _layer(machine: Machine, last: str, args: Arguments, where: Location) -> Val
         return _chain(args)
     if last in torch.CONTAINERS:
         first = args.positional[0] if args.positional else NONE
-        items = first.items if isinstance(first, Seq | Map) else []
+        items = first.items if isinstance(first, (Seq, Map)) else []
         return Listed(list(items.values() if isinstance(items, dict) else items))
     if "distributions" in last or any(flows_in(value) for value in args.all()):
         return derived(machine, Op(last, where), args.all())
@@ -283,11 +283,11 @@ def reshaped_by(flow: Flow, name: str, args: Arguments) -> Value:
 
 def _keeps_batch(flow: Flow, extents: list[Value]) -> bool:
     """`x.view(x.size(0), -1)`."""
-    return flow.batched and isinstance(extents[0], Unknown | Flow) and _integer(extents[1]) == -1
+    return flow.batched and isinstance(extents[0], (Unknown, Flow)) and _integer(extents[1]) == -1
 
 
 def _weights_in(value: Value) -> Ids:
-    if isinstance(value, Weights | Flow):
+    if isinstance(value, (Weights, Flow)):
         return value.owners
     if isinstance(value, Seq):
         return NO_IDS.union(*(_weights_in(item) for item in value.items))
@@ -311,7 +311,7 @@ def _collect(value: Value, found: set[int], depth: int) -> None:
         found |= value.owners
     elif not depth:
         return
-    elif isinstance(value, Chain | Listed):
+    elif isinstance(value, (Chain, Listed)):
         for part in value.parts:
             _collect(part, found, depth - 1)
     elif isinstance(value, Instance):

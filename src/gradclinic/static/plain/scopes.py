@@ -45,13 +45,13 @@ def scopes(tree: ast.Module) -> Iterator[Scope]:
 def _collect(
     node: ast.AST, scope: Scope, waiting: list[tuple[str, ast.AST]], prefix: str, *, looped: bool
 ) -> None:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         waiting.append((f"{prefix}{node.name}", node))
         return
     scope.nodes.append(node)
     if looped and isinstance(node, ast.Call):
         scope.looped.add(node)
     inside = prefix + f"{node.name}." if isinstance(node, ast.ClassDef) else prefix
-    looped = looped or isinstance(node, ast.For | ast.AsyncFor | ast.While)
+    looped = looped or isinstance(node, (ast.For, ast.AsyncFor, ast.While))
     for child in ast.iter_child_nodes(node):
         _collect(child, scope, waiting, inside, looped=looped)
