@@ -4,7 +4,14 @@ from gradclinic.facts.census import Census, Group, Holder, Parameter, RunningNor
 from gradclinic.facts.checkpoints import Load, Saves
 from gradclinic.facts.crash import Crash, CrashKind
 from gradclinic.facts.cut import Cut, CutKind, CutRole
-from gradclinic.facts.graphs import AnomalyMode, BareCheckpoint, KeptGraphs, RetainedGraph
+from gradclinic.facts.graphs import (
+    AnomalyMode,
+    BareCheckpoint,
+    DataWrite,
+    KeptGraphs,
+    RetainedGraph,
+    UncheckedGradient,
+)
 from gradclinic.facts.location import Location
 from gradclinic.facts.loss import DomainEdge, LossCall, Op, SoftmaxUse
 from gradclinic.facts.modes import Evaluation, ModeOfTraining
@@ -27,6 +34,7 @@ __all__ = [
     "Cut",
     "CutKind",
     "CutRole",
+    "DataWrite",
     "DomainEdge",
     "Evaluation",
     "Event",
@@ -51,6 +59,7 @@ __all__ = [
     "SoftmaxUse",
     "Source",
     "Tape",
+    "UncheckedGradient",
     "Update",
     "cadence",
     "features",

@@ -39,6 +39,23 @@ class AnomalyMode:
 
 
 @dataclass(frozen=True, slots=True)
+class DataWrite:
+    """Parameters that train, changed through `.data`, again and again."""
+
+    where: Location
+    backward: Location | None = None
+    """A backward after it, through a forward before it: its gradient is that of neither weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncheckedGradient:
+    """A result of `autograd.grad(..., allow_unused=True)` that is computed with and never asked for None."""
+
+    where: Location
+    used: Location
+
+
+@dataclass(frozen=True, slots=True)
 class BareCheckpoint:
     """Reentrant checkpointing of something trainable, given no input that requires a gradient."""
 

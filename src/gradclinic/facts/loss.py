@@ -72,3 +72,6 @@ class DomainEdge:
     op: str
     where: Location
     value: str
+    """The one that was met, or, read from source, what it is taken of."""
+    met: bool = True
+    """False when it was read from source: it is met as soon as the values get there."""

@@ -17,7 +17,8 @@ after it.
 `retain_graph=True`, or writing through `.data`: the error goes away and the gradients are wrong.
 
 ## Known limits
-The two lines are known in the first steps of a run.
+In a run, the two lines are known in the first steps. In source, a write to the very result of a
+`sigmoid`, `tanh`, `softmax`, `relu`, `exp` or `sqrt` is seen.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ rule = Rule(
     "inplace-mutation",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="the path of the gradient",
 )
 

@@ -18,7 +18,8 @@ Use the stable form: `log_softmax` for log of softmax, `logsigmoid`, `log1p`, `e
 on the loss: the gradient is NaN already.
 
 ## Known limits
-Looked for in the first steps of a run.
+In a run, looked for in the first steps. In source, only the logarithm of a softmax or sigmoid on the
+way to backward is named.
 """
 
 from __future__ import annotations
@@ -82,9 +83,11 @@ INSTEAD = {
 @rule.check
 def beyond_the_domain(edge: DomainEdge) -> Iterator[Finding]:
     yield rule.finding(
-        f"{edge.op} met {edge.value}, where its derivative does not exist",
+        f"{edge.op} met {edge.value}, where its derivative does not exist"
+        if edge.met
+        else f"{edge.op} of a {edge.value}: where that underflows to exactly 0, the gradient is inf or NaN",
         edge.where,
-        evidence={"smallest input seen": edge.value},
+        evidence={"smallest input seen": edge.value} if edge.met else {},
         fix=INSTEAD.get(edge.op, "use log_softmax or logsigmoid, or clamp the input before the log"),
         confidence=0.85,
     )

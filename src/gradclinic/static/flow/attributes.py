@@ -42,7 +42,9 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
             base.attrs[attr] = _inferred(base, attr)
         return base.attrs[attr]
     if isinstance(base, Weights):
-        return Flow(grad=False) if attr in ("data", "grad") else base
+        if attr == "data":
+            return Weights(base.owners, raw=True)
+        return Flow(grad=False) if attr == "grad" else base
     return Bound(base, attr)
 
 

@@ -10,7 +10,7 @@ from gradclinic.static import words
 from gradclinic.static.flow import collections
 from gradclinic.static.flow import torch_names as torch
 from gradclinic.static.flow.losses import call_loss
-from gradclinic.static.flow.machine import DEEPEST_CALL, Machine
+from gradclinic.static.flow.machine import DEEPEST_CALL, Machine, Write
 from gradclinic.static.flow.tensors import cut_off, derived
 from gradclinic.static.flow.torch_calls import call_tensor, call_torch, run_backward, weights_of
 from gradclinic.static.flow.values import (
@@ -97,8 +97,16 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
     if attr in ("prepare", "setup") and args.positional:
         return args.positional[0] if len(args.positional) == 1 else Seq(list(args.positional))
     if isinstance(base, Weights):
+        if base.raw and attr.endswith("_"):
+            log_write(machine, base, node)
         return derived(machine, Op(attr, machine.at(node)), [base, *args.all()])
     return out_of_sight(machine, base, attr, args, node)
+
+
+def log_write(machine: Machine, weights: Weights, node: ast.AST) -> None:
+    """`p.data.mul_(0.9)`, `p.data = q`."""
+    uses = len(machine.log.uses)
+    machine.log.writes.append(Write(machine.at(node), ".data", uses, machine.ids, weights.owners))
 
 
 def _method_of_module(machine: Machine, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
@@ -165,8 +173,10 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
 def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node: ast.Call) -> Value:
     """A function of another file: what it returns may hold any graph it was given, and more."""
     values = args.all()
-    live = [flow for value in values for flow in flows_in(value) if flow.grad is not False]
+    given = [flow for value in values for flow in flows_in(value)]
+    live = [flow for flow in given if flow.grad is not False]
     path = func.path if isinstance(func, Unknown) else name
+    machine.log.checked.update(flow.unchecked for flow in given if flow.unchecked is not None)
     if live and not words.harmless(name):
         machine.log.handed_out += [(len(machine.log.uses), flow) for flow in live]
     if _computes(func, name):

@@ -129,6 +129,14 @@ def _unary(machine: Machine, node: ast.UnaryOp) -> Value:
     return value
 
 
+def tested(machine: Machine, node: ast.expr) -> bool | None:
+    """Whether a condition holds; who asks whether something is there has looked at it."""
+    value = evaluate(machine, node)
+    if isinstance(value, Flow) and value.unchecked is not None:
+        machine.log.checked.add(value.unchecked)
+    return truth(value)
+
+
 def truth(value: Value) -> bool | None:
     return bool(value.value) if isinstance(value, Const) else None
 
@@ -158,6 +166,9 @@ def _compare(machine: Machine, node: ast.Compare) -> Value:
             return Const(left.value == right.value)
         if isinstance(op, (ast.NotEq, ast.IsNot)):
             return Const(left.value != right.value)
+    if isinstance(left, Flow) and left.unchecked is not None:
+        machine.log.checked.add(left.unchecked)
+        return Unknown("<comparison>")
     there = isinstance(left, (Flow, Layer, Chain, Loss, Instance, Func, Seq, Map, Weights))
     if there and isinstance(right, Const) and right.value is None and isinstance(op, (ast.Is, ast.IsNot)):
         return Const(isinstance(op, ast.IsNot))
@@ -165,7 +176,7 @@ def _compare(machine: Machine, node: ast.Compare) -> Value:
 
 
 def _conditional(machine: Machine, node: ast.IfExp) -> Value:
-    known = truth(evaluate(machine, node.test))
+    known = tested(machine, node.test)
     if known is not None:
         return evaluate(machine, node.body if known else node.orelse)
     id = machine.new_id()
@@ -237,6 +248,8 @@ def _generate(machine: Machine, generators: list[ast.comprehension], done: Calla
         for item in (items if items is not None else [item_of(source)])[:6]:
             machine.tick()
             bind(machine, generators[0].target, item)
+            for condition in generators[0].ifs:
+                tested(machine, condition)
             known = _generate(machine, generators[1:], done) and known
         return known
     finally:

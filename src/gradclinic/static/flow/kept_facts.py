@@ -60,7 +60,7 @@ def _second_backwards(log: Log, uses: list[Use]) -> Iterator[Crash]:
         if not (use.flow.grad and use.flow.known and use.flow.certain):
             continue
         for earlier in uses[:number]:
-            gone = earlier.flow.nodes & use.flow.nodes & log.layered
+            gone = earlier.flow.nodes & use.flow.nodes & log.layered.keys()
             surely = earlier.branch == use.branch[: len(earlier.branch)] and earlier.flow.certain
             if gone and surely and earlier.retain is False and earlier.flow.grad:
                 spans = earlier.where == use.where

@@ -51,6 +51,20 @@ class Kept:
     """How many graphs had been gone through before."""
 
 
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A value changed behind the back of its graph, or under its feet."""
+
+    where: Location
+    how: str
+    uses: int
+    """How many graphs had been gone through before."""
+    node: int
+    """The youngest graph node there was."""
+    owners: frozenset[int] = frozenset()
+    needed: Location | None = None
+
+
 @dataclass(slots=True)
 class Log:
     losses: dict[int, LossCall] = field(default_factory=dict)
@@ -61,8 +75,15 @@ class Log:
     softmax_uses: list[SoftmaxUse] = field(default_factory=list)
     emptied: set[int] = field(default_factory=set)
     """Lists that lose items again."""
-    layered: set[int] = field(default_factory=set)
-    """Graph nodes of layers: they need what they saved, and backward lets go of it."""
+    layered: dict[int, frozenset[int]] = field(default_factory=dict)
+    """Graph nodes of layers, and whose parameters they use: they need what they saved, and backward
+    lets go of it."""
+    writes: list[Write] = field(default_factory=list)
+    spoiled: dict[int, Write] = field(default_factory=dict)
+    """Graph nodes whose result was overwritten in place."""
+    unchecked: dict[Location, Location] = field(default_factory=dict)
+    """Gradients that may be None, and where they were computed with."""
+    checked: set[Location] = field(default_factory=set)
     handed_out: list[tuple[int, Flow]] = field(default_factory=list)
     """Flows given to functions out of sight, with the number of uses before."""
     layers: dict[int, str] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from gradclinic.static.flow.loss_facts import loss_cases
 from gradclinic.static.flow.machine import Machine, TooLong
 from gradclinic.static.flow.statements import execute
 from gradclinic.static.flow.torch_names import LOSS_FUNCTIONS, LOSSES
+from gradclinic.static.flow.write_facts import write_cases
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import ClassDef, Frame, Func, FunctionNode, Instance
 from gradclinic.static.walk import Arguments, BreakLoop, ContinueLoop, ReturnValue, Stop
@@ -40,7 +41,7 @@ def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     log = machine.log
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     costs = () if _TEST.search(path) else kept_cases(log)
-    return (*loss_cases(log), *graph_cases(log), *costs)
+    return (*loss_cases(log), *graph_cases(log), *write_cases(log), *costs)
 
 
 def _run(machine: Machine, tree: ast.Module) -> None:

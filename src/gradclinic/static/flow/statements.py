@@ -9,12 +9,13 @@ from typing import Any
 
 from gradclinic.static import imports
 from gradclinic.static.flow import contexts
+from gradclinic.static.flow.calls import log_write
 from gradclinic.static.flow.collections import items_of
-from gradclinic.static.flow.expressions import bind, combine, evaluate, truth
+from gradclinic.static.flow.expressions import bind, combine, evaluate, tested, truth
 from gradclinic.static.flow.items import item_of, key_of, spread
 from gradclinic.static.flow.machine import Kept, Machine
-from gradclinic.static.flow.tensors import new_leaf
-from gradclinic.static.flow.values import Alike, Flow, Listed, join
+from gradclinic.static.flow.tensors import new_leaf, overwritten
+from gradclinic.static.flow.values import Alike, Flow, Listed, Weights, join
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     NONE,
@@ -92,6 +93,8 @@ def _store_attribute(machine: Machine, base: Value, target: ast.Attribute, value
     if isinstance(base, Flow) and isinstance(target.value, ast.Name):
         if target.attr == "requires_grad" and truth(value):
             _store(machine, target.value.id, new_leaf(base))
+    elif isinstance(base, Weights) and target.attr == "data":
+        log_write(machine, base, target)
     elif isinstance(base, (Instance, Unknown)):
         base.attrs[target.attr] = _perhaps(machine, base.attrs.get(target.attr), value, target.attr)
 
@@ -123,8 +126,16 @@ def _write_into(machine: Machine, target: ast.Subscript, base: Flow, value: Valu
         machine.frame.vars[name] = join(base, value if isinstance(value, Flow) else Unknown(name), name)
 
 
+_SPELLED: dict[type[ast.operator], str] = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
+
+
 def _augmented(machine: Machine, node: ast.AugAssign) -> None:
     current, value = evaluate(machine, node.target), evaluate(machine, node.value)
+    if isinstance(current, Weights) and current.raw:
+        log_write(machine, current, node)
+        return
+    if isinstance(current, Flow):
+        overwritten(machine, current, machine.at(node), _SPELLED.get(type(node.op), "in-place operator"))
     result = combine(machine, node, current, node.op, value)
     if isinstance(value, Flow) and isinstance(node.op, ast.Add) and isinstance(result, Flow):
         into = current if isinstance(current, Flow) else None
@@ -134,7 +145,7 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
 
 
 def _if(machine: Machine, node: ast.If) -> None:
-    known = truth(evaluate(machine, node.test))
+    known = tested(machine, node.test)
     if known is None and _is_main(node.test):
         known = True
     if known is not None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradclinic.facts import CutKind, Location, Op, SoftmaxUse
-from gradclinic.static.flow.machine import Machine
+from gradclinic.static.flow.machine import Machine, Write
+from gradclinic.static.flow.torch_names import SAVES_RESULT
 from gradclinic.static.flow.values import (
     MOST_OPS,
     NO_IDS,
@@ -30,7 +31,10 @@ def derived(
     `combined`: the inputs are alike, as in a stack, and the trail is theirs.
     """
     flows = [flow for value in inputs for flow in flows_in(value)]
-    owners = owners.union(*(value.owners for value in inputs if isinstance(value, Weights)))
+    owners = owners.union(*(value.owners for value in inputs if isinstance(value, Weights) and not value.raw))
+    for flow in flows:
+        if flow.unchecked is not None and op is not None and op.where is not None:
+            machine.log.unchecked.setdefault(flow.unchecked, op.where)
     trail: tuple[Op, ...] = ()
     if flows:
         trail = shared_ops(flows) if combined else flows[0].ops
@@ -47,7 +51,7 @@ def derived(
     live = [flow for flow in flows if flow.grad is not False]
     node = machine.new_id()
     if owners:
-        machine.log.layered.add(node)
+        machine.log.layered[node] = owners
     return Flow(
         trail,
         nodes=frozenset({node}).union(*(flow.nodes for flow in live)),
@@ -127,6 +131,16 @@ def new_leaf(flow: Flow) -> Flow:
 
 def reshaped(flow: Flow, **changes: object) -> Flow:
     return replace(flow, reshaped=True, axes=None, batched=False, **changes)  # type: ignore[arg-type]
+
+
+def overwritten(machine: Machine, flow: Flow, where: Location, how: str) -> None:
+    """An in-place write to what some operation returned, which its backward may need."""
+    made = flow.ops[0] if flow.ops else None
+    if made is None or made.name not in SAVES_RESULT or flow.reshaped or flow.form != "tensor":
+        return
+    if flow.grad and flow.certain and flow.nodes:
+        node = max(flow.nodes)
+        machine.log.spoiled[node] = Write(where, how, len(machine.log.uses), node, needed=made.where)
 
 
 def summed(machine: Machine, where: Location, one: Value, other: Value) -> Flow:

@@ -16,6 +16,7 @@ from gradclinic.static.flow.tensors import (
     cut_off,
     derived,
     new_leaf,
+    overwritten,
     product,
     reshaped,
 )
@@ -40,6 +41,9 @@ _ARITHMETIC: dict[str, ast.operator] = {
     "add": ast.Add(), "sub": ast.Sub(), "mul": ast.Mult(), "div": ast.Div(), "add_": ast.Add(),
     "mul_": ast.Mult(), "div_": ast.Div(), "sub_": ast.Sub(), "pow": ast.Pow(),
 }  # fmt: skip
+
+
+_IN_PLACE = frozenset({"add_", "sub_", "mul_", "div_", "clamp_", "masked_fill_", "fill_", "zero_", "copy_"})
 
 
 def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
@@ -187,12 +191,14 @@ def _gradient(machine: Machine, args: Arguments, node: ast.Call) -> Value:
     outputs = args.get(0, "outputs") or NONE
     create = args.keywords.get("create_graph")
     where = machine.at(node)
+    filled = "materialize_grads" in args.keywords or args.partial
+    unchecked = where if _is_true(args.keywords.get("allow_unused")) and not filled else None
     run = derived(machine, Op("grad", where), [outputs])
     retain = args.keywords.get("retain_graph", create)
     log_use(machine, run, retain, node, whole=False)
     if create is not None and not (isinstance(create, Const) and not create.value):
-        return Alike([derived(machine, Op("grad", where), [outputs])])
-    return Alike([cut_off(replace(run, scalar=False), CutKind.GRAD, where)])
+        return Alike([replace(derived(machine, Op("grad", where), [outputs]), unchecked=unchecked)])
+    return Alike([replace(cut_off(replace(run, scalar=False), CutKind.GRAD, where), unchecked=unchecked)])
 
 
 def log_use(
@@ -225,9 +231,14 @@ def run_backward(machine: Machine, loss: Value, args: Arguments, node: ast.Call)
 
 def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: ast.Call) -> Value:
     where = machine.at(node)
+    if flow.unchecked is not None:
+        machine.log.unchecked.setdefault(flow.unchecked, where)
+        flow = replace(flow, unchecked=None)
     if name == "backward":
         run_backward(machine, flow, args, node)
         return NONE
+    if name.endswith("_") and name in _IN_PLACE:
+        overwritten(machine, flow, where, name)
     if name in ("item", "tolist"):
         return cut_off(flow, CutKind.ITEM, where, form="number")
     if name == "numpy":
@@ -265,7 +276,7 @@ def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: 
 def _look_at_logarithm(machine: Machine, name: str, flow: Flow, result: Flow, where: Location) -> None:
     """The log of a probability that can be exactly zero."""
     if flow.ops and flow.ops[0].name in _SQUASHING and result.grad and not machine.no_grad:
-        edge = DomainEdge(name, where, f"the {flow.ops[0].name} of scores, which underflows to exactly 0")
+        edge = DomainEdge(name, where, flow.ops[0].name, met=False)
         machine.log.edges.append((edge, machine.ids))
 
 

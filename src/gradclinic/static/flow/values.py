@@ -64,6 +64,8 @@ class Flow(Value):
     """Its shape was changed since the last operation."""
     padded: object = None
     """The value that fills up its rows."""
+    unchecked: Location | None = None
+    """The `autograd.grad(allow_unused=True)` it came from: it may be None."""
 
 
 @dataclass(slots=True, eq=False)
@@ -112,6 +114,8 @@ class Weights(Value):
     """`model.parameters()`, or one of them."""
 
     owners: Ids = NO_IDS
+    raw: bool = False
+    """Their `.data`, which no graph knows of."""
 
 
 @dataclass(slots=True, eq=False)
