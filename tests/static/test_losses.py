@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -104,3 +105,22 @@ def test_the_layer_before_the_sigmoid_gives_raw_scores() -> None:
             F.binary_cross_entropy_with_logits(gate[0](x), y).backward()
         """
     assert found(source) == {}
+
+
+def test_a_model_of_the_same_project_is_followed(tmp_path: Path) -> None:
+    package = tmp_path / "models"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .heads import Head\n")
+    (package / "heads.py").write_text(
+        "from torch import nn\n\n\nclass Head(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n"
+        "        self.score = nn.Linear(4, 3)\n\n    def forward(self, x):\n"
+        "        return nn.functional.softmax(self.score(x), dim=1)\n"
+    )
+    script = tmp_path / "scripts" / "train.py"
+    source = (
+        "import torch\nfrom torch import nn\nfrom models import Head\n\nhead = Head()\n"
+        "loss = nn.NLLLoss()(head(torch.randn(8, 4)), torch.zeros(8).long())\nloss.backward()\n"
+    )
+    (finding,) = judge([observe_source(source, str(script))])
+    assert (finding.code, finding.location and finding.location.line) == ("GC404", 6)

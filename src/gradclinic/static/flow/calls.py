@@ -11,6 +11,7 @@ from gradclinic.static.flow import collections
 from gradclinic.static.flow import torch_names as torch
 from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import DEEPEST_CALL, Machine, Write
+from gradclinic.static.flow.neighbours import imported
 from gradclinic.static.flow.tensors import cut_off, derived
 from gradclinic.static.flow.torch_calls import call_tensor, call_torch, run_backward, weights_of
 from gradclinic.static.flow.values import (
@@ -45,6 +46,21 @@ from gradclinic.static.walk import Arguments, ReturnValue, Stop
 
 NO_GRAD = ("no_grad", "inference_mode")
 _BACKWARDS = ("backward", "manual_backward")
+
+
+_NOT_THE_PROJECT = (
+    "numpy",
+    "math",
+    "os.",
+    "sys.",
+    "time",
+    "random",
+    "functools",
+    "copy",
+    "json",
+    "logging",
+    "tqdm",
+)
 
 
 def call(machine: Machine, func: Value, args: Arguments, node: ast.Call, name: str) -> Value:
@@ -157,6 +173,10 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return call_torch(machine, name, args, node)
     if name.startswith("builtins."):
         return collections.call_builtin(machine, last, args, node)
+    if not name.startswith(_NOT_THE_PROJECT):
+        found = imported(machine, name)
+        if found is not None:
+            return call(machine, found, args, node, last)
     if name == "functools.partial" and args.positional:
         return Partial(args.positional[0], args.positional[1:], args.keywords)
     if name.startswith(("numpy.", "math.")):
@@ -280,6 +300,7 @@ def call_function(machine: Machine, func: Func, args: Arguments, node: ast.AST) 
     frame = Frame(func.qualname, func.frame, owner=func)
     bind_parameters(func, args, frame)
     outer, machine.frame = machine.frame, frame
+    home, machine.path = machine.path, machine.homes.get(id(_module_of(frame)), machine.path)
     quiet = any(name.rsplit(".", 1)[-1] in NO_GRAD for name in func.decorators)
     gradients = machine.no_grad
     if quiet:
@@ -292,7 +313,13 @@ def call_function(machine: Machine, func: Func, args: Arguments, node: ast.AST) 
         machine.returned.pop()
         machine.active.pop()
         machine.no_grad = gradients
-        machine.frame = outer
+        machine.frame, machine.path = outer, home
+
+
+def _module_of(frame: Frame) -> Frame:
+    while frame.parent is not None:
+        frame = frame.parent
+    return frame
 
 
 def _run(machine: Machine, func: Func, path: str) -> Value:

@@ -110,6 +110,10 @@ class Machine:
     anomaly: tuple[Location, tuple[tuple[int, int], ...]] | None = None
     """Where the detection of anomalies was switched on, and under which conditions."""
     branch: tuple[tuple[int, int], ...] = ()
+    modules: dict[str, Frame | None] = field(default_factory=dict)
+    """Other files of the project, by path, with the names they define."""
+    homes: dict[int, str] = field(default_factory=dict)
+    """The file that each module frame belongs to."""
     active: list[ast.AST] = field(default_factory=list)
     reached: set[ast.AST] = field(default_factory=set)
     returned: list[list[Value]] = field(default_factory=list)

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import re
 
+from gradclinic.facts import Location
 from gradclinic.static.flow.calls import call_function, instantiate
 from gradclinic.static.flow.expressions import evaluate
 from gradclinic.static.flow.graph_facts import graph_cases
@@ -33,7 +34,9 @@ def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     """What the file's losses are given and what becomes of them. Empty where nothing can be told."""
     if "torch" not in text or not _TELLING.search(text):
         return ()
-    machine = Machine(path, Frame(""), execute, evaluate, freezes=bool(_FREEZES.search(text)))
+    top = Frame("")
+    machine = Machine(path, top, execute, evaluate, freezes=bool(_FREEZES.search(text)))
+    machine.homes[id(top)] = path
     try:
         _run(machine, tree)
     except (TooLong, RecursionError):
@@ -41,7 +44,15 @@ def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     log = machine.log
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     costs = () if _TEST.search(path) else kept_cases(log)
-    return (*loss_cases(log), *graph_cases(log), *write_cases(log), *costs)
+    cases = (*loss_cases(log), *graph_cases(log), *write_cases(log), *costs)
+    return tuple(case for case in cases if _place(case[0]).path == path)
+
+
+def _place(fact: object) -> Location:
+    """Where a fact is told; what happens in other files is told when those are read."""
+    place = getattr(fact, "where", None) or getattr(fact, "used", None) or getattr(fact, "backward", None)
+    assert isinstance(place, Location)
+    return place
 
 
 def _run(machine: Machine, tree: ast.Module) -> None:
