@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: bench-run fuzz-lint bench-step demo test trials lint docs docs-rules clean
+.PHONY: bench-run fuzz-lint bench-step demo test test-integrations trials lint docs docs-rules clean
 
 demo: $(STAMP)
 	$(BIN)/gradclinic demo
@@ -13,7 +13,12 @@ trials: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/trials
 
 test: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --ignore tests/trials
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --ignore tests/trials --ignore tests/integrations
+
+test-integrations: $(STAMP)
+	scripts/install_browser
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/integrations
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

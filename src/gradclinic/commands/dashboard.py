@@ -80,6 +80,8 @@ def _listening(host: str, port: int | None) -> socket.socket:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             door.bind((host, tried))
+            # Before the address is told: who opens it at once waits instead of being turned away.
+            door.listen()
         except (OSError, OverflowError) as error:
             door.close()
             reason = error
