@@ -38,14 +38,6 @@ class Patches:
         self._put_back()
         self._originals.clear()
 
-    def retire(self, owner: Any, name: str, new: Any) -> None:
-        """Put one attribute back early, unless somebody has replaced it again since."""
-        for entry in self._originals:
-            if entry[:2] == (owner, name) and entry[3] is new and vars(owner)[name] is new:
-                setattr(owner, name, entry[2])
-                self._originals.remove(entry)
-                return
-
     @contextmanager
     def lifted(self) -> Iterator[None]:
         """Torch as it was, for code that reads the source of what it finds, such as `torch.jit.script`."""

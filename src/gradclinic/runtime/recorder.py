@@ -29,8 +29,6 @@ class Recorder:
         self.places = places
         self.actors = Actors()
         self.problems: list[str] = []
-        self.when_full: list[Callable[[], object]] = []
-        """Called once, when the tape has taken its last event."""
         self.steps = 0
         self.recording = True
         self._events: list[Event] = []
@@ -67,9 +65,6 @@ class Recorder:
             place = where or self.places.here()
             event = Event(kind, place, actor, optimizers, attrs, at=time.perf_counter())
             self._events.append(event)
-            if self.full:
-                for retire in self.when_full:
-                    retire()
 
     def widen(self, kind: EventKind, optimizers: frozenset[str]) -> None:
         """The latest event of this kind turned out to concern these optimizers too."""

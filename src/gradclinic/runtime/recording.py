@@ -42,6 +42,7 @@ class Recording:
     def __enter__(self) -> Recording:
         for observer in ALL:
             observer.install(self._scene)
+        self._scene.forwards.watch(self._recorder, self._scene.patches)
         return self
 
     def __exit__(

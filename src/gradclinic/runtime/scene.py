@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from gradclinic.facts import ActorKind, EventKind, Location
+from gradclinic.runtime.forwards import Forwards
 from gradclinic.runtime.gradients import Gradients
 from gradclinic.runtime.listening import Listeners
 from gradclinic.runtime.names import assigned_name, builder
@@ -25,6 +26,7 @@ class Scene:
         self.register = Register(recorder.actors)
         self.replicas = Replicas(recorder.actors)
         self.patches = Patches()
+        self.forwards = Forwards()
         self.listeners = Listeners()
         self.scaled_losses: dict[tuple[str, int], str] = {}
         """Graph nodes of recent losses that carry a scale, with the scaler's id."""

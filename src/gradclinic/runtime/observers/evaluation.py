@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
-from functools import wraps
 from typing import Any
 
 import torch
@@ -20,7 +19,6 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from gradclinic.facts import EventKind, Location
 from gradclinic.facts.modes import Evaluation, ModeOfTraining
-from gradclinic.runtime.patching import unseen
 from gradclinic.runtime.scene import Scene
 from gradclinic.runtime.verdict import Verdict
 
@@ -61,6 +59,10 @@ class Modes:
         self._graphs: dict[tuple[int, Location], int] = {}
         self._graph_run: list[tuple[int, Location]] = []
         self._found: dict[tuple[object, ...], Evaluation] = {}
+
+    def about_to_run(self, *args: Any, **kwargs: Any) -> None:
+        if self.verdict.following:
+            self.verdict.stop()
 
     def forward(self, module: nn.Module, result: Any) -> None:
         if isinstance(module, _Loss) or not any(True for _ in module.parameters()):
@@ -185,7 +187,8 @@ def install(scene: Scene) -> None:
         if not torch.compiler.is_compiling():
             recorder.safely(modes.stepped, optimizer)
 
-    scene.patches.replace(nn.Module, "__call__", _outermost(nn.Module.__call__, scene, modes))
+    scene.forwards.before.append(modes.about_to_run)
+    scene.forwards.after.append(modes.forward)
     scene.wrap(torch.autograd, "backward", scope="mode backward", before=modes.differentiated)
     scene.wrap(torch.autograd, "grad", scope="mode grad", before=modes.differentiated)
     scene.wrap(DataLoader, "__iter__", scope="mode pass", after=modes.pass_begins)
@@ -194,29 +197,6 @@ def install(scene: Scene) -> None:
     scene.patches.on_undo(modes.verdict.stop)
     scene.patches.on_undo(register_optimizer_step_post_hook(step_hook).remove)
     scene.facts.append(modes.tell)
-
-
-def _outermost(original: Any, scene: Scene, modes: Modes) -> Any:
-    """Lean: every layer of the model passes through here."""
-    recorder = scene.recorder
-    inside = False
-
-    @wraps(original)
-    def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        nonlocal inside
-        if inside or torch.compiler.is_compiling():
-            return original(self, *args, **kwargs)
-        inside = True
-        if modes.verdict.following:
-            recorder.safely(modes.verdict.stop)
-        try:
-            result = original(self, *args, **kwargs)
-        finally:
-            inside = False
-        recorder.safely(modes.forward, self, result)
-        return result
-
-    return unseen(__call__)
 
 
 def _mode_matters(module: nn.Module) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Iterator
-from functools import wraps
 from typing import Any
 
 import torch
@@ -13,10 +12,7 @@ from torch.nn.modules.loss import _Loss
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.runtime.names import callee_name, receiver_name
-from gradclinic.runtime.patching import unseen
 from gradclinic.runtime.scene import Scene
-
-_FORWARD = "forward"
 
 
 def install(scene: Scene) -> None:
@@ -55,27 +51,8 @@ def install(scene: Scene) -> None:
         name = receiver_name(recorder.places.callers(), "train" if mode else "eval")
         recorder.emit(EventKind.MODE, scene.actors.id_of(module) or model(module, name), training=bool(mode))
 
-    watched = _outermost(nn.Module.__call__, scene, called)
-    scene.patches.replace(nn.Module, "__call__", watched)
-    recorder.when_full.append(lambda: scene.patches.retire(nn.Module, "__call__", watched))
+    scene.forwards.before.append(called)
     scene.wrap(nn.Module, "train", scope="mode", after=mode_set)
-
-
-def _outermost(original: Any, scene: Scene, called: Any) -> Any:
-    """As `observed`, but lean: every layer of the model passes through here."""
-    recorder = scene.recorder
-
-    @wraps(original)
-    def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        if torch.compiler.is_compiling() or not recorder.enter(_FORWARD):
-            return original(self, *args, **kwargs)
-        try:
-            recorder.safely(called, self, *args, **kwargs)
-            return original(self, *args, **kwargs)
-        finally:
-            recorder.leave(_FORWARD)
-
-    return unseen(__call__)
 
 
 def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:

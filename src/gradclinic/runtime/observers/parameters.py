@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from functools import wraps
 from typing import Any
 
 import torch
@@ -13,8 +12,6 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from gradclinic.facts import EventKind
 from gradclinic.runtime.copies import note_copies
 from gradclinic.runtime.names import builder
-from gradclinic.runtime.patching import unseen
-from gradclinic.runtime.register import Register
 from gradclinic.runtime.scene import Scene
 from gradclinic.runtime.statistics import meter
 
@@ -34,6 +31,10 @@ def install(scene: Scene) -> None:
         frame = builder(recorder.places.frames())
         if frame is not None:
             register.built[module] = recorder.places.of(frame)
+
+    def ran(module: nn.Module) -> None:
+        if torch.is_grad_enabled():
+            register.ran[module] = True
 
     def loaded(result: object, module: nn.Module, *args: Any, **kwargs: Any) -> None:
         missing = {key.rpartition(".")[0] for key in getattr(result, "missing_keys", ())}
@@ -92,7 +93,7 @@ def install(scene: Scene) -> None:
         if not torch.compiler.is_compiling():
             recorder.safely(after_step, optimizer)
             if recorder.steps > EARLY_STEPS:
-                scene.patches.retire(nn.Module, "__call__", noting)
+                scene.forwards.of_any.clear()
 
     def ended(error: BaseException) -> None:
         """An error may come before the first step: look now, while the objects exist."""
@@ -109,27 +110,8 @@ def install(scene: Scene) -> None:
     scene.wrap(nn.Module, "__init__", scope="module build", after=built)
     scene.wrap(nn.Module, "load_state_dict", scope="load into module", after=loaded)
     scene.wrap(torch.autograd, "backward", scope="gradients arrive", after=after_backward)
-    noting = _noting_who_ran(nn.Module.__call__, scene, register)
-    scene.patches.replace(nn.Module, "__call__", noting)
+    scene.forwards.of_any.append(ran)
     scene.patches.on_undo(register_optimizer_step_pre_hook(pre_hook).remove)
     scene.patches.on_undo(register_optimizer_step_post_hook(post_hook).remove)
     scene.endings.append(ended)
     scene.facts.append(tell)
-
-
-def _noting_who_ran(original: Any, scene: Scene, register: Register) -> Any:
-    """Only while the run is young: every layer passes through here."""
-    recorder = scene.recorder
-
-    @wraps(original)
-    def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        if (
-            recorder.steps <= EARLY_STEPS
-            and not torch.compiler.is_compiling()
-            and recorder.watching
-            and torch.is_grad_enabled()
-        ):
-            recorder.safely(register.ran.__setitem__, self, True)
-        return original(self, *args, **kwargs)
-
-    return unseen(__call__)
