@@ -185,3 +185,21 @@ def test_memory_of_a_long_run_is_bounded():
     assert len(training.steps) < 600
     assert [step.index for step in training.steps[:3]] == [0, 1, 2]
     assert training.steps[-1].index == 1999
+
+
+def test_a_sparse_gradient_counts_a_row_that_was_looked_up_twice_once():
+    torch.manual_seed(0)
+    embedding = nn.Embedding(10, 3, sparse=True)
+    optimizer = torch.optim.SGD(embedding.parameters(), lr=0.1)
+    rows = torch.tensor([1, 1, 1, 4])
+    norms = []
+
+    def train():
+        for _ in range(3):
+            optimizer.zero_grad()
+            embedding(rows).square().sum().backward()
+            norms.append(embedding.weight.grad.to_dense().norm().item())
+            optimizer.step()
+
+    (training,) = measured(train)
+    assert [step.norm for step in training.steps] == pytest.approx(norms)

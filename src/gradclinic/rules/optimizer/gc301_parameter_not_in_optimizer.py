@@ -37,7 +37,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.RUNTIME,),
     topic="what the optimizers hold",
-    explains=("GC612", "GC306"),
+    explains=("GC612", "GC306", "GC706"),
 )
 
 BAD = """

@@ -123,6 +123,7 @@ class Account:
         present = [gradient for gradient in gradients if gradient is not None]
         if self.sampling:
             self._plain = all(map(meter.is_plain, present))
+        whole = present
         if not self._plain:
             present = [meter.local(gradient) for gradient in present]
         extra = [loss for _, loss, _ in self._losses]
@@ -132,6 +133,8 @@ class Account:
         norms = meter.norms(present)
         values = meter.read([*norms, *(_alike(one, norms) for one in extra)])
         found, told = values[: len(present)], values[len(present) :]
+        if not self._plain:
+            found = meter.of_whole(found, whole)
         if scale:
             found = [value / scale for value in found]
         used = meter.total(found)

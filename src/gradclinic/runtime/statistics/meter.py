@@ -21,7 +21,21 @@ def local(tensor: torch.Tensor) -> torch.Tensor:
     else:
         to_local = getattr(tensor, "to_local", None)
         plain = to_local() if to_local is not None else tensor
-    return plain._values() if plain.is_sparse else plain
+    # Rows that were looked up twice lie twice in a sparse gradient, until it is coalesced.
+    return plain.coalesce().values() if plain.is_sparse else plain
+
+
+def of_whole(norms: Sequence[float], tensors: Tensors) -> list[float]:
+    """Norms of sharded tensors from those of the parts on this rank.
+
+    An estimate, from how much of each lies here: asking the other ranks is not ours to do.
+    """
+    return [norm * _share(tensor) for norm, tensor in zip(norms, tensors, strict=True)]
+
+
+def _share(tensor: torch.Tensor) -> float:
+    here = 0 if tensor.is_sparse else local(tensor).numel()
+    return math.sqrt(tensor.numel() / here) if here else 1.0
 
 
 def norms(tensors: Tensors) -> list[torch.Tensor]:

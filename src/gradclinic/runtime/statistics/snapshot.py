@@ -60,9 +60,10 @@ class Snapshot:
 
     def _against(self, gradients: list[torch.Tensor | None]) -> float | None:
         """The cosine between what was subtracted from the weights and their gradients."""
+        here = [None if gradient is None else meter.local(gradient) for gradient in gradients]
         pairs = [
-            (moved.flatten(), meter.local(gradient).flatten())
-            for moved, gradient in zip(self.copies, gradients, strict=True)
+            (moved.flatten(), gradient.flatten())
+            for moved, gradient in zip(self.copies, here, strict=True)
             if gradient is not None and gradient.shape == moved.shape and gradient.dtype == moved.dtype
         ]
         if not pairs:
