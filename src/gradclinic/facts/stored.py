@@ -28,6 +28,18 @@ class StoredData:
 
 
 @dataclass(frozen=True)
+class SliceWritten:
+    """A batch that is a view of stored data, changed in place before the model read it."""
+
+    where: Location
+    operation: str
+    rows: int
+    of: int
+    steps: int
+    """How many steps it was seen in."""
+
+
+@dataclass(frozen=True)
 class WorkerRandomness:
     """The same sample fetched first thing by two workers."""
 

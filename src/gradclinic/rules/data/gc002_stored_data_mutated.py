@@ -2,7 +2,7 @@
 
 ## What it finds
 A data set in which fetching a sample changes what is stored, so that the same sample fetched again
-is another one.
+is another one; and a batch that is a slice of the data, `x = data[i : i + 32]`, changed in place.
 
 ## Why it hurts
 Augmentation piles up: an image that is darkened in place is darker each epoch, labels drift, and the
@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Source
-from gradclinic.facts.stored import StoredData
+from gradclinic.facts.stored import SliceWritten, StoredData
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 
@@ -95,6 +95,25 @@ for epoch in range(5):
     for x, y in loader:
         optimizer.zero_grad()
         loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+
+BAD_SLICE = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+data = torch.randn(128, 4)
+goal = data.sum(1, keepdim=True)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for epoch in range(5):
+    for start in range(0, 128, 16):
+        x = data[start : start + 16]
+        x += 0.1 * torch.randn_like(x)
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), goal[start : start + 16])
         loss.backward()
         optimizer.step()
 """
@@ -172,4 +191,19 @@ def written_while_read(seen: StoredData) -> Iterator[Finding]:
             fix="copy the sample before changing it: .clone() or .copy()",
             confidence=0.97,
             subject=mutation.attribute,
+        )
+
+
+OFTEN = 3
+
+
+@rule.check
+def slice_written(seen: SliceWritten) -> Iterator[Finding]:
+    if seen.steps >= OFTEN:
+        yield rule.finding(
+            f"the batch is a slice of stored data, and {seen.operation} writes into it",
+            seen.where,
+            evidence={"slice": f"{seen.rows} rows of {seen.of}", "seen in": f"{seen.steps} steps"},
+            fix="change a copy: x = x + noise, or .clone() the slice first",
+            confidence=0.9,
         )

@@ -16,6 +16,7 @@ _SURE = 3.0
 """Standard errors between the beginning and the end that are not taken for noise."""
 _MOVED = 0.03
 _STILL = 0.01
+_ONCE = 0.1
 _BLIND = 0.1
 """Progress smaller than this share of the loss must not hide in the noise, or nothing is said."""
 
@@ -58,16 +59,17 @@ def _verdict(losses: list[float], first: float, last: float, noise: float) -> Ve
     third = len(losses) // 3
     least = _SURE * noise * sqrt(2 / third)  # a smaller change between thirds may be noise
     lower = fmean(losses[:third]) - fmean(losses[-third:])
-    if (lower > least or first - last > _SURE * noise) and fall >= _MOVED:
+    since = fmean(losses[third : 2 * third]) - fmean(losses[-third:])
+    # A bias that finds the mean of the labels lowers the loss a little, once.
+    stalled = fall < _ONCE and abs(since) <= min(least, _STILL * scale) and min(losses) >= 0
+    if (lower > least or first - last > _SURE * noise) and fall >= _MOVED and not stalled:
         return Verdict.LEARNING
     if last - first > _SURE * noise and fall <= -_MOVED:
         return Verdict.WORSE
     if min(losses) < 0 < max(losses) or least > _BLIND * scale:
         # A policy's or an adversary's loss hovers around zero by design; noise can hide any progress.
         return Verdict.UNKNOWN
-    since = fmean(losses[third : 2 * third]) - fmean(losses[-third:])
-    if abs(lower) <= least or abs(fall) < _STILL or (abs(fall) < _MOVED and abs(since) <= least):
-        # A bias that finds the mean of the labels lowers the loss a little, once.
+    if stalled or abs(lower) <= least or abs(fall) < _STILL or (abs(fall) < _MOVED and abs(since) <= least):
         return Verdict.FLAT
     return Verdict.UNKNOWN
 

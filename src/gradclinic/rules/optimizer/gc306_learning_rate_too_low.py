@@ -134,6 +134,7 @@ def make():
 FEWEST = 30
 FAR_BELOW = 100
 CRAWLS = 2e-5
+UNMOVED = 1e-4
 ORDINARY_SGD = 1e-3
 """A plain gradient step at this rate or above is small because its gradient is."""
 
@@ -141,9 +142,13 @@ ORDINARY_SGD = 1e-3
 @rule.check
 def updates_too_small(training: Training) -> Iterator[Finding]:
     outcome = progress(training)
-    if outcome.verdict is not Verdict.FLAT or outcome.updates < FEWEST or training.breakdown is not None:
+    if outcome.verdict is Verdict.LEARNING or outcome.updates < FEWEST or training.breakdown is not None:
         return
     ratios = [ratio for _, ratio in training.typical_ratios]
+    # Weights that have not moved in the whole run did not make the loss what it is, whatever its noise.
+    moved = max(ratios, default=0.0) * training.taken
+    if outcome.verdict is not Verdict.FLAT and moved > UNMOVED:
+        return
     if len(ratios) < 3 or not 0 < max(ratios) < CRAWLS or _shrunk_by_clipping(training):
         return
     rate = max(max(step.rates, default=0.0) for step in training.taken_steps)

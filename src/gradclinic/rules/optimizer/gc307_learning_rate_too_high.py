@@ -136,6 +136,8 @@ def make():
 LEAPS = 0.1
 LONG = 50
 ORDINARY_SGD = 0.01
+FAR, REPLACED = 100.0, 0.5
+"""The loss a hundred times what it was, after updates of half the size of the weights."""
 STEEP, VERY_STEEP = 30.0, 3000.0
 """Norm of the gradient over that of the weights."""
 
@@ -206,6 +208,8 @@ def _harm(training: Training) -> str | None:
     if median(losses[-3:]) > 10 * losses[0]:
         return "rises"
     leapt, came_back = max(losses) / losses[0], median(losses[-5:]) / losses[0]
+    if leapt > FAR and _first_leap(training) > REPLACED:
+        return f"leaps to {max(losses):.3g}"
     beyond_noise = max(losses) - losses[0] > 10 * outcome.noise
     if (
         len(losses) >= LONG

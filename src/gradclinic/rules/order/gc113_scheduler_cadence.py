@@ -103,6 +103,7 @@ for epoch in range(epochs):
 
 FAR_APART = 2.0
 """Planned and actual ticks must differ by this factor: a unit, not a rounding, is wrong."""
+SEVERAL = 3
 UNITS = {"epoch": "epochs", "batch": "batches", "update": "optimizer updates"}
 
 
@@ -112,6 +113,8 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
         counts = _counts(tape, schedule, optimizer)
         ticks = tape.count(EventKind.SCHEDULE, schedule.id)
         planned = _planned_unit(tape, schedule, counts, ticks)
+        if planned is None and _swings_back(tape, schedule, ticks, counts["update"]):
+            yield _too_short(tape, schedule, ticks)
         if planned is None or not ticks:
             continue
         if unknown_calls(tape, schedule, optimizer, after=training_begins(tape)):
@@ -132,6 +135,30 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
             confidence=0.85,
             subject=schedule.id,
         )
+
+
+def _swings_back(tape: Tape, schedule: Actor, ticks: int, updates: int) -> bool:
+    """A cosine that is made for one descent, and advanced per update for several times its length."""
+    length = schedule.attrs.get("planned")
+    return (
+        tape.source is Source.RUNTIME
+        and schedule.type == "CosineAnnealingLR"
+        and isinstance(length, int)
+        and ticks >= SEVERAL * length
+        and _close(ticks, updates)
+    )
+
+
+def _too_short(tape: Tape, schedule: Actor, ticks: int) -> Finding:
+    length = schedule.attrs["planned"]
+    return rule.finding(
+        f"{schedule.name} comes down in {length} ticks and is advanced {ticks} times: it swings up again",
+        next(tape.of_actor(schedule.id, EventKind.SCHEDULE)),
+        evidence={"ticks": f"{ticks} of {length} planned", "advanced": "once per update"},
+        fix=f"call {schedule.name}.step() once per epoch, or give it T_max={ticks}",
+        confidence=0.8,
+        subject=schedule.id,
+    )
 
 
 def _counts(tape: Tape, schedule: Actor, optimizer: str) -> dict[str, int]:

@@ -16,7 +16,7 @@ from gradclinic.runtime.values import number, readable
 MOST_WALKS = 200
 _TO_NUMBER = frozenset({"item", "__float__", "tolist", "__int__"})
 _SUMS = frozenset({"add", "sub", "rsub"})
-_APPLY_WEIGHTS = frozenset(
+APPLY_WEIGHTS = frozenset(
     {
         "linear",
         "conv",
@@ -113,7 +113,7 @@ class Breaks:
     ) -> frozenset[Break | Edge]:
         """The marks that go on to the result."""
         marks = frozenset(mark for made in parents for mark in made.marks)
-        if name in _APPLY_WEIGHTS or name == "detach" or _weighs(name, tensors, self._trail):
+        if name in APPLY_WEIGHTS or name == "detach" or _weighs(name, tensors, self._trail):
             marks = frozenset(m for m in marks if not (isinstance(m, Break) and m.kind is CutKind.GRAD))
         return marks
 

@@ -45,7 +45,8 @@ class Padding:
 class Calls:
     def __init__(self, trail: Trail) -> None:
         self._trail = trail
-        self._calls: dict[tuple[str, Location], LossCall] = {}
+        self._calls: dict[tuple[str, Location, int], LossCall] = {}
+        """By place and number of classes: one line may hold the losses of several heads."""
         self._tokens: Padding | None = None
         self._summed = WeakTensorKeyDictionary()
 
@@ -65,7 +66,7 @@ class Calls:
         given.apply_defaults()
         call = self._read(name, given.arguments, result, where)
         if call.reduction == "sum":
-            self._summed[result] = (name, where)
+            self._summed[result] = _key(call)
         self.add(call)
 
     def objective(self, root: torch.Tensor) -> None:
@@ -90,7 +91,7 @@ class Calls:
             )
 
     def add(self, call: LossCall) -> None:
-        key = (call.loss, call.where)
+        key = _key(call)
         known = self._calls.get(key)
         if known is None:
             self._calls[key] = call
@@ -157,6 +158,11 @@ class Calls:
                 return target.reshape(before)
             made = made.parents[0] if made.parents else None
         return None
+
+
+def _key(call: LossCall) -> tuple[str, Location, int]:
+    shape = call.input_shape or ()
+    return call.loss, call.where, shape[1] if len(shape) > 1 else 0
 
 
 @cache

@@ -13,9 +13,10 @@ from gradclinic.facts.location import Location
 from gradclinic.facts.loss import DomainEdge, Op, SoftmaxUse
 from gradclinic.runtime import graph
 from gradclinic.runtime.closeup.averages import Averages
-from gradclinic.runtime.closeup.breaks import Breaks, edge_of
+from gradclinic.runtime.closeup.breaks import APPLY_WEIGHTS, Breaks, edge_of
 from gradclinic.runtime.closeup.calls import WATCHED, Calls
 from gradclinic.runtime.closeup.policy import Policies
+from gradclinic.runtime.closeup.slices import Slices
 from gradclinic.runtime.closeup.trail import Break, Edge, Made, Trail, name_of, op_of, tensors_in
 from gradclinic.runtime.register import Entry, Register
 from gradclinic.runtime.scene import Scene
@@ -35,6 +36,7 @@ class Notebook:
         self.breaks = Breaks(self.trail)
         self.calls = Calls(self.trail)
         self._averages = Averages()
+        self._slices = Slices(self.trail)
         self._policies = Policies(scene.actors, self._places, scene.lines)
         self._lines = scene.lines
         self._writes = scene.writes
@@ -66,6 +68,9 @@ class Notebook:
         if called in _WRITES or (called.endswith("_") and not called.endswith("__")):
             self._writes.append((where, called, tuple(tensors[0].shape) if tensors else ()))
             self._averages.note(called, args, kwargs, where)
+            self._slices.write(called, args[0] if args else None, where, self._recorder.steps)
+        elif name in APPLY_WEIGHTS and args:
+            self._slices.read(args[0])
         cut = self.breaks.at(name, args, tensors, result, where)
         for made in results:
             self._keep(func, name, args, kwargs, tensors, made, where, cut)
@@ -188,6 +193,7 @@ class Notebook:
         yield from self._edges.values()
         yield from self._softmaxes.values()
         yield from self._averages.found(self._register.entries.values())
+        yield from self._slices.found()
         yield from self._policies.found()
         yield from self._told_cuts()
 

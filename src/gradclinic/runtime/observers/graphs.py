@@ -21,6 +21,11 @@ _WALKS = 12
 _LOOKS = (15, 30, 60)
 _RECENT = 5
 _MOST = 0.8
+_MARK = "gradclinic"
+
+
+class _Mark:
+    """Put on a graph, to see whether it still exists."""
 
 
 class Graphs:
@@ -31,7 +36,7 @@ class Graphs:
         self._walks = 0
         self._retained: dict[Location, list[set[tuple[str, int]]]] = {}
         self._used: set[Location] = set()
-        self._roots: list[tuple[weakref.ref[torch.Tensor], Location]] = []
+        self._roots: list[tuple[weakref.ref[_Mark], Location]] = []
         self._kept: KeptGraphs | None = None
         self._anomaly: Counter[Location] = Counter()
         self._bare: Counter[tuple[Location, str]] = Counter()
@@ -54,7 +59,7 @@ class Graphs:
             self._anomaly[self._places.here()] += 1
         self._reuse(roots, bool(retain_graph) and not create_graph)
         if self._backwards <= _LOOKS[-1] and roots:
-            self._roots.append((weakref.ref(roots[0]), self._places.here()))
+            self._mark(roots[0])
         if self._backwards in _LOOKS:
             self._look_at_old_roots()
 
@@ -101,13 +106,17 @@ class Graphs:
         if retained:
             self._retained.setdefault(self._places.here(), []).append(nodes)
 
+    def _mark(self, root: torch.Tensor) -> None:
+        """Lives as long as the graph: the sum a loss was added to keeps it too, without the loss itself."""
+        if root.grad_fn is not None:
+            mark = root.grad_fn.metadata[_MARK] = _Mark()
+            self._roots.append((weakref.ref(mark), self._places.here()))
+
     def _look_at_old_roots(self) -> None:
         old = self._roots[:-_RECENT]
-        alive = [
-            (root, where) for ref, where in old if (root := ref()) is not None and root.grad_fn is not None
-        ]
-        if len(alive) >= _MOST * len(old):
-            self._kept = KeptGraphs(alive[0][1], len(alive), len(old))
+        alive = [where for mark, where in old if mark() is not None]
+        if alive and len(alive) >= _MOST * len(old):
+            self._kept = KeptGraphs(alive[0], len(alive), len(old))
 
 
 def install(scene: Scene) -> None:

@@ -29,6 +29,7 @@ _ALERT = 10
 """Updates sampled one by one after something odd was seen."""
 _SOUND = 5
 """Finite updates in a row after which a broken one is forgotten."""
+_SELDOM = 0.1
 _MOST_PENDING = 512
 _ADAPTIVE = ("Adam", "RMSprop", "Adagrad", "Adadelta", "Lion", "Adafactor", "Muon", "Rprop", "LAMB", "Sign")
 
@@ -230,11 +231,11 @@ class Account:
         self.breakdown = Breakdown(NonFinite.PARAMETER, step.index, self.stepped, names, loss=step.loss)
 
     def _recovered(self) -> bool:
-        """The latest updates are sound: the broken one was guarded against or skipped."""
-        latest = self._steps.rows()[-_SOUND:]
-        return len(latest) == _SOUND and all(
-            math.isfinite(step.norm) and (step.loss is None or math.isfinite(step.loss)) for step in latest
-        )
+        """The latest updates are sound and few were not: what broke was guarded against or skipped."""
+        rows = self._steps.rows()
+        sound = [math.isfinite(s.norm) and (s.loss is None or math.isfinite(s.loss)) for s in rows]
+        often = sum(not s.skipped and not ok for s, ok in zip(rows, sound, strict=True)) > _SELDOM * len(rows)
+        return len(rows) >= _SOUND and all(sound[-_SOUND:]) and not often
 
     def training(self, actor: Actor, *, alone: bool) -> Training:
         return Training(
