@@ -55,6 +55,6 @@ class ShardedShuffle:
 
     what: ClassVar[str] = DISTRIBUTED
     where: Location
-    """The loop that reads the data."""
-    epochs: tuple[int, ...]
-    """The sampler's epoch in each pass that trained, in order."""
+    """The loop that reads the data, or in source the sampler itself."""
+    epochs: tuple[int, ...] | None
+    """The sampler's epoch in each pass that trained, in order; None for a source that never sets it."""

@@ -184,6 +184,6 @@ class Tape:
         }
 
     def name(self, actor: str | None) -> str:
-        """What the user calls this actor."""
+        """What the user calls this actor; in source a model is known by its name alone."""
         known = self.actors.get(actor or "")
-        return known.name if known else "?"
+        return known.name if known else actor or "?"

@@ -91,7 +91,7 @@ def _of_instance(walk: Walk, base: Instance, attr: str) -> Value:
 
 def _of_model(base: Model, attr: str) -> Value:
     if attr in _SAME_MODEL:
-        return base
+        return base.inside() if attr == "module" and base.inner is not None else base
     if attr in base.attrs:
         return base.attrs[attr]
     if attr in words.MODULE_METHODS:

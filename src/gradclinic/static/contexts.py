@@ -8,7 +8,8 @@ from collections.abc import Callable
 from gradclinic.static import frameworks
 from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import evaluate
-from gradclinic.static.syntax import last_name
+from gradclinic.static.precision import enter_autocast
+from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import NONE, Accelerator, Tensor, Value
 from gradclinic.static.walk import Walk
 
@@ -19,6 +20,9 @@ def enter(walk: Walk, node: ast.expr) -> tuple[Value, Callable[[], None]]:
     if name in ("no_grad", "inference_mode") or _grad_switched_off(walk, node, name):
         walk.no_grad += 1
         return NONE, lambda: _leave_no_grad(walk)
+    leave = _enter_no_sync(walk, node) or enter_autocast(walk, node)
+    if leave is not None:
+        return NONE, leave
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if name == "accumulate":
             base = evaluate(walk, node.func.value)
@@ -29,9 +33,26 @@ def enter(walk: Walk, node: ast.expr) -> tuple[Value, Callable[[], None]]:
         if name == "scale_loss" and node.args:
             loss = evaluate(walk, node.args[0])
             return loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None, loss=True), _nothing
-        if name in ("autocast", "no_sync", "profile", "detect_anomaly", "join", "record_function"):
+        if name in ("autocast", "profile", "detect_anomaly", "join", "record_function"):
             return NONE, _nothing
     return evaluate(walk, node), _nothing
+
+
+def _enter_no_sync(walk: Walk, node: ast.expr) -> Callable[[], None] | None:
+    """`with model.no_sync():`, plain or as one side of a condition; None for other contexts."""
+    if "no_sync" not in names_in(node):
+        return None
+    waits = True
+    if isinstance(node, ast.IfExp):
+        known = truth(evaluate(walk, node.test))
+        chosen = node if known is None else node.body if known else node.orelse
+        waits = "no_sync" in names_in(chosen)
+    walk.unsynced += waits
+
+    def leave() -> None:
+        walk.unsynced -= waits
+
+    return leave
 
 
 def _grad_switched_off(walk: Walk, node: ast.expr, name: str) -> bool:

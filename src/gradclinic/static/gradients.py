@@ -6,6 +6,7 @@ import ast
 
 from gradclinic.facts import EventKind
 from gradclinic.static import words
+from gradclinic.static.syntax import last_name
 from gradclinic.static.values import NOTHING, Const, Grad, Keys, Num, Params, Unknown, Value
 from gradclinic.static.walk import Arguments, Walk
 
@@ -17,7 +18,9 @@ _LIMITS = words.names("clamp_ clip_ clamp_min_ clamp_max_")
 
 def clip(walk: Walk, optimizers: Keys, models: Keys | None, node: ast.AST) -> None:
     unsure = models if models or optimizers else None
-    walk.emit(EventKind.CLIP, node, optimizers=optimizers, models=unsure)
+    by_value = isinstance(node, ast.Call) and last_name(node.func) == "clip_grad_value_"
+    attrs = {"by_value": True} if by_value else None
+    walk.emit(EventKind.CLIP, node, optimizers=optimizers, models=unsure, attrs=attrs)
 
 
 def act_on_gradient(walk: Walk, base: Grad, attr: str, args: Arguments, node: ast.AST) -> Value:

@@ -11,9 +11,10 @@ from gradclinic.static.arithmetic import combine
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import name_of
 from gradclinic.static.frameworks import initialize_engine
-from gradclinic.static.gradients import clip
+from gradclinic.static.gradients import assign_gradient, clip
 from gradclinic.static.layers import layers_of_call
 from gradclinic.static.opaque import build, call_outside, models_in, optimizers_in, parts
+from gradclinic.static.ranks import REPLICATES
 from gradclinic.static.settings import optimizer_settings
 from gradclinic.static.values import (
     NONE,
@@ -21,6 +22,7 @@ from gradclinic.static.values import (
     Accelerator,
     Const,
     Criterion,
+    Grad,
     Map,
     Mode,
     Model,
@@ -83,6 +85,9 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
         return NONE
     if name == "torch.save":
         walk.emit(EventKind.SAVE, node)
+        return NONE
+    if last.startswith("all_reduce") and args.positional and isinstance(args.positional[0], Grad):
+        assign_gradient(walk, args.positional[0].of, None, node)
         return NONE
     if last in words.CLIPS:
         optimizers = optimizers_in(args.all())
@@ -158,7 +163,10 @@ def _scaler(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | N
 
 
 def _wrapper(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
-    return next((part for part in args.all() if isinstance(part, Model)), None)
+    model = next((part for part in args.all() if isinstance(part, Model)), None)
+    if model is not None and name.startswith("torch.") and name.rsplit(".", 1)[-1] in REPLICATES:
+        return model.wrapped(walk.assigning)
+    return model
 
 
 def _accelerator(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradclinic.facts import ActorKind, EventKind
-from gradclinic.static import frameworks, holdings, modes, words
+from gradclinic.static import frameworks, holdings, modes, ranks, words
 from gradclinic.static.arithmetic import MOST_HELD
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
@@ -76,6 +76,9 @@ def backward(walk: Walk, loss: Value, node: ast.AST) -> None:
     attrs: dict[str, object] = {"scaled": tensor.scaled}
     if tensor.scaler is not None:
         attrs["scaler"] = tensor.scaler
+    if walk.autocast:
+        attrs["autocast"] = True
+    attrs.update(ranks.reduction(walk, tensor))
     models = None if tensor.models is not None and not tensor.models else tensor.models
     walk.emit(EventKind.BACKWARD, node, models=models, attrs=attrs)
 
@@ -89,6 +92,7 @@ def _perhaps_divided(loss: Value) -> Value:
 
 def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST, *, direct: bool = True) -> Tensor:
     attrs = modes.of_forward(walk, model, direct=direct)
+    ranks.note_forward(walk, model)
     walk.emit(EventKind.FORWARD, node, actor=model.name, models=model.whole(), attrs=attrs)
     if walk.no_grad:
         return Tensor()
@@ -224,8 +228,9 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         holdings.freeze(walk, base, args.get(0, "requires_grad") or Const(True), node)
     if attr in _SAME_MODEL:
         return base
-    if attr == "forward":
-        return forward(walk, base, args, node)
+    if attr in ("forward", "module"):
+        around = base.inside() if attr == "module" and base.inner is not None else base
+        return forward(walk, around, args, node)
     if attr in _MODEL_QUIET:
         return Unknown(f"{base.name}.{attr}()")
     if role_of(walk.survey, walk.assigning.rsplit(".", 1)[-1]) == "model":

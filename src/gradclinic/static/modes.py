@@ -67,6 +67,10 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
         "graph": not walk.no_grad,
         "aside": not walk.batches,
     }
+    if model.bypasses and not walk.no_grad:
+        attrs["bypasses"] = model.bypasses
+    if walk.autocast and walk.autocast[-1]:
+        attrs["precision"] = walk.autocast[-1]
     if model.mode.set_at is not None:
         attrs["set_at"] = model.mode.set_at
     if model.layers is not None:

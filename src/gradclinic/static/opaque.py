@@ -95,6 +95,8 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
     made = _made(walk, name, values, node)
     if made is not None:
         return made
+    if words.AVERAGES_GRADIENTS.search(name):
+        walk.emit(EventKind.GRAD_WRITE, node, models=models_in(values) or None)
     _open_where_needed(walk, name, values, holds, node)
     modes.doubt(name, parts([*values, *holds]))
     return outcome(walk, func, name, args, node)

@@ -63,6 +63,9 @@ _ACTS = {
 }
 
 
+_SYNC_SWITCHES = frozenset({"require_backward_grad_sync", "set_requires_gradient_sync"})
+
+
 @dataclass(slots=True)
 class Facts:
     """What one piece of code does by itself, before what it calls is added."""
@@ -103,6 +106,8 @@ class Survey:
         """Numbers that options of the command line have unless they are given."""
         self.unfreezes = False
         """Whether anything in the file makes parameters require a gradient again."""
+        self.defers = False
+        """Whether ranks may exchange gradients at times that the file decides in ways not followed."""
         self._constants: dict[str, int] = {}
         self._modulus_names: set[str] = set()
         self._facts: dict[ast.AST, Facts] = {}
@@ -164,6 +169,8 @@ class Survey:
         facts.assigns.update(*(names_in(target) for target in targets_of(node)))
         if facts.calls_out:
             facts.exposes = set(facts.mentions)
+        waits = _SYNC_SWITCHES | {"no_sync"} if not isinstance(node, ast.With) else _SYNC_SWITCHES
+        self.defers = self.defers or not waits.isdisjoint(facts.mentions | facts.assigns)
         self.own.append((node, replace(facts, mentions=set(facts.mentions), assigns=set(facts.assigns))))
         for part in inner:
             facts.add(part)
@@ -253,6 +260,8 @@ class Survey:
             facts.can |= Can.ACT | Can.BACKWARD | Can.STEP
         if words.FETCH_FUNCTION.match(called):
             facts.can |= Can.FETCH
+        if words.AVERAGES_GRADIENTS.search(called):
+            facts.can |= Can.ACT
         harmless = called in words.PURE or words.harmless_for_model(called)
         if not harmless or words.SETS_MODE.search(called):
             facts.calls_out = True

@@ -174,6 +174,19 @@ class Model(Value):
     mode: Mode = field(default_factory=Mode)
     layers: tuple[str, ...] | None = None
     """Its layers that behave differently in eval mode; None when they are not in sight."""
+    inner: Model | None = None
+    """Of a wrapper that averages gradients over ranks: the model inside."""
+    bypasses: str = ""
+    """What the wrapper is called, of a model that was taken out of it."""
+
+    def wrapped(self, name: str) -> Model:
+        """The coat is another object than the model inside: a call of it also averages gradients."""
+        return Model(self.keys, name or self.name, self.attrs, self.mode, self.layers, inner=self)
+
+    def inside(self) -> Model:
+        """`model.module`: calling that goes around the wrapper."""
+        name = f"{self.name}.module"
+        return Model(self.keys, name, self.attrs, self.mode, self.layers, bypasses=self.name)
 
     def whole(self, depth: int = 3) -> Keys:
         """Its own keys and those of the models that were put into it."""
@@ -273,6 +286,8 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
     if isinstance(one, Num) and isinstance(other, Num):
         return Num(None, units=one.units if one.units == other.units else NOTHING)
     if isinstance(one, Model) and isinstance(other, Model):
+        if one.inner is other or other.inner is one:
+            return one if one.inner is other else other
         # Held as parts: what is done to either is done to both.
         return Model(one.keys | other.keys, one.name, {"<one>": one, "<other>": other})
     if isinstance(one, Params) and isinstance(other, Params):

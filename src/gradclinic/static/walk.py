@@ -89,6 +89,12 @@ class Walk:
     """Above zero while a function is read for its value only: all branches, one iteration."""
     returned: list[list[Value]] = field(default_factory=list)
     no_grad: int = 0
+    autocast: list[str] = field(default_factory=list)
+    """The autocast blocks around, each with its precision where that is told."""
+    unsynced: int = 0
+    """Depth of `no_sync()` blocks."""
+    reducing: dict[str, Keys] = field(default_factory=dict)
+    """Wrappers whose last forward arranged an exchange of gradients, with what they hold."""
     unsure: int = 0
     """Depth of branches that are walked without knowing whether they are taken."""
     sweeps: list[ast.AST] = field(default_factory=list)

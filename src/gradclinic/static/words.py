@@ -115,6 +115,8 @@ SEVERAL_LOSSES = Pattern(
 FETCH_FUNCTION = Pattern(
     r"^_?(get|next|load|sample|fetch|make|generate)_?(next)?_?(mini)?_?(train_?)?batch|^next$|^get_data$"
 )
+AVERAGES_GRADIENTS = Pattern(r"(average|avg|sync\w*|reduce)_?\w*grad|grad\w*_(average|sync|reduce)", re.I)
+"""Functions that average gradients over ranks by hand."""
 SETS_MODE = Pattern(r"(set|switch|toggle|change)_?\w*(train|eval|mode)|(train|eval)_?mode", re.I)
 """Functions that put a model into train or eval mode."""
 SCALE_ASKED = Pattern(r"get_scale|found_inf|overflow|skip", re.I)

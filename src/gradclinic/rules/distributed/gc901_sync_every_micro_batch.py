@@ -23,8 +23,8 @@ With `fully_shard`, `model.set_requires_gradient_sync(last)` before the forward.
 is saved. And `no_sync()` around the whole window: then no gradient is ever exchanged.
 
 ## Known limits
-A note, not a warning, on a single rank, and for sharded models, where waiting keeps the gradients
-of the whole model in memory and may not be worth it.
+A note, not a warning, in source, where the number of ranks is not known, on a single rank, and for
+sharded models, where waiting keeps the gradients of the whole model in memory and may not be worth it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ rule = Rule(
     "sync-every-micro-batch",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic=DISTRIBUTED,
     needs=(DISTRIBUTED, ACCUMULATION),
 )
@@ -142,7 +142,7 @@ def exchanged_each_time(tape: Tape) -> Iterator[Finding]:
             fix="put forward and backward of all micro-batches but the last under no_sync()"
             if model is None or not model.attrs.get("sharded")
             else "call set_requires_gradient_sync(False) for all micro-batches but the last",
-            severity=None if model is None or _matters(model) else Severity.INFO,
+            severity=None if model is not None and _matters(model) else Severity.INFO,
             subject=optimizer,
         )
 

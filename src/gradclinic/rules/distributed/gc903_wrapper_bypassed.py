@@ -36,7 +36,7 @@ rule = Rule(
     "wrapper-bypassed",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic=DISTRIBUTED,
     needs=(DISTRIBUTED, EventKind.FORWARD, EventKind.STEP),
     subsumes=("GC902",),

@@ -19,7 +19,8 @@ only the samples of its first share, for the whole training.
 then the shares of the ranks overlap.
 
 ## Known limits
-Passes that no update followed, such as evaluation, are not counted.
+Passes that no update followed, such as evaluation, are not counted. Source is judged only where
+both loops, over epochs and over batches, are in the file of the sampler.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ rule = Rule(
     "sampler-epoch-not-set",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic=DISTRIBUTED,
 )
 
@@ -87,6 +88,14 @@ for epoch in range(3):
 
 @rule.check
 def repeats_its_order(shuffle: ShardedShuffle) -> Iterator[Finding]:
+    if shuffle.epochs is None:
+        yield rule.finding(
+            "the sampler's epoch is never set: each epoch repeats the order of the first",
+            shuffle.where,
+            fix="call sampler.set_epoch(epoch) at the beginning of each epoch",
+            confidence=0.9,
+        )
+        return
     passes = len(shuffle.epochs)
     if passes > 1 and len(set(shuffle.epochs)) == 1:
         yield rule.finding(

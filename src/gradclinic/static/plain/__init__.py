@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradclinic.static.plain import rates
+from gradclinic.static.plain import rates, samplers
 
 
 def plain_facts(tree: ast.Module, text: str, path: str) -> Iterator[object]:
     """Each reader looks for its words in the text first: most files have none of them."""
     if "torch" not in text:
         return
-    for reader in (rates,):
+    for reader in (rates, samplers):
         if any(word in text for word in reader.WORDS):
             yield from reader.read(tree, text, path)

@@ -1,0 +1,88 @@
+"""Training on several ranks, read from source."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.scripts import codes_by_lint
+
+HEAD = """
+import contextlib
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from nets import Net
+
+model = Net()
+{wrap}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+sampler = DistributedSampler(train_set{shuffle})
+train_loader = DataLoader(train_set, batch_size=8, sampler=sampler)
+for epoch in range(epochs):
+    {set_epoch}
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy({forward}, y)
+        loss.backward()
+        {average}
+        optimizer.step()
+"""
+
+
+def script(
+    *,
+    wrap: str = "model = DDP(model)",
+    forward: str = "model(x)",
+    set_epoch: str = "sampler.set_epoch(epoch)",
+    shuffle: str = "",
+    average: str = "pass",
+) -> str:
+    return HEAD.format(wrap=wrap, forward=forward, set_epoch=set_epoch, shuffle=shuffle, average=average)
+
+
+def test_the_usual_loop_is_left_alone():
+    assert codes_by_lint(script()) == []
+
+
+@pytest.mark.parametrize("forward", ["model.module(x)", "model.module.encode(x)"])
+def test_training_around_the_wrapper_is_named(forward: str):
+    assert codes_by_lint(script(forward=forward)) == ["GC903"]
+    assert codes_by_lint(script(forward=forward, wrap="if ddp:\n    model = DDP(model)")) == ["GC903"]
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        {"wrap": "model = nn.DataParallel(model)"},
+        {"average": "average_gradients(model)"},
+        {"average": "[torch.distributed.all_reduce(p.grad) for p in model.parameters()]"},
+    ],
+    ids=str,
+)
+def test_a_wrapper_that_averages_nothing_and_averaging_by_hand_are_left_alone(right: dict[str, str]):
+    assert codes_by_lint(script(forward="model.module(x)", **right)) == []
+
+
+def test_a_sampler_that_never_hears_of_the_epoch_is_named():
+    assert codes_by_lint(script(set_epoch="pass")) == ["GC904"]
+    assert codes_by_lint(script(set_epoch="pass", shuffle=", shuffle=False")) == []
+    assert codes_by_lint(script(set_epoch="pass", shuffle=", shuffle=args.shuffle")) == []
+
+
+def test_an_exchange_that_is_put_off_in_a_way_of_its_own_is_left_alone():
+    accumulating = """
+for i, (x, y) in enumerate(train_loader):
+    wait = model.no_sync if (i + 1) % accumulate else contextlib.nullcontext
+    with wait():
+        loss = nn.functional.cross_entropy(model(x), y) / accumulate
+        loss.backward()
+    if (i + 1) % accumulate == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+    head = script()[: script().index("for epoch")]
+    assert "GC901" not in codes_by_lint(head + accumulating)
+    every_time = accumulating.replace("with wait():", "if True:").replace("model.no_sync", "None")
+    assert "GC901" in codes_by_lint(head + every_time)
