@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import argparse
 import pkgutil
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
 from gradclinic import probes
+from gradclinic.commands._progress import progress
 from gradclinic.commands._shared import add_shared_arguments, config_for, emit, exit_code
 from gradclinic.engine import judge
 from gradclinic.errors import UsageError
@@ -58,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(case, Case):
         on_one_device(case)
     started = time.monotonic()
-    with _progress(quiet=args.quiet) as progress:
-        outcome = careful(module.run, case, args, Budget(limit, progress))
+    with progress(quiet=args.quiet) as tell:
+        outcome = careful(module.run, case, args, Budget(limit, tell))
     observations = [outcome.observation()]
     findings = judge(observations, config.codes())
     diagnosis = Diagnosis(
@@ -91,18 +90,3 @@ def kind_names() -> list[str]:
 
 def _kind(name: str) -> ModuleType:
     return import_module(f"{probes.__name__}.{name}")
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
-    """A bar on the terminal; nothing where nobody watches."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda what, fraction: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1.0)
-        yield lambda what, fraction: bar.update(task, description=what, completed=fraction)

@@ -6,6 +6,7 @@ command that trains, a launcher say: all its Python processes are watched and di
 
     gradclinic run train.py --lr 0.1
     gradclinic run --steps 100 -m package.train
+    gradclinic run --steps 20 --probe overfit,init,lr train.py
     gradclinic run -- torchrun --nproc-per-node 2 train.py
     torchrun --nproc-per-node 2 -m gradclinic run train.py
 
@@ -21,6 +22,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,7 +41,9 @@ from gradclinic.processes.record import Record, record_folder, records, unwatche
 from gradclinic.store.folder import new_run
 
 if TYPE_CHECKING:
+    from gradclinic.probes.outcome import Outcome
     from gradclinic.runtime import Recording
+    from gradclinic.runtime.capture import Capture
     from gradclinic.runtime.script import Program
 
 COMMAND = "--"
@@ -49,6 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_arguments(parser)
     parser.add_argument(
         "--steps", type=_positive, metavar="N", help="end the script cleanly after N optimizer steps"
+    )
+    parser.add_argument(
+        "--probe",
+        metavar="EXPERIMENTS",
+        help="then make experiments on the first training step: overfit,init,lr,batch",
     )
     parser.add_argument("--no-store", action="store_true", help="keep nothing of the run in .gradclinic/")
     parser.add_argument(
@@ -71,6 +80,8 @@ def run(args: argparse.Namespace) -> int:
     words = args.script if args.module is None else [*args.module, *args.script]
     if not words or words == [COMMAND]:
         raise UsageError("nothing to run: give a script, -m and a module, or -- and a command")
+    if args.probe and (words[0] == COMMAND or launched_rank() is not None):
+        raise UsageError("--probe works on a script in one process; run it without the launcher")
     if args.module is None and words[0] == COMMAND:
         return _run_command(words[1:], args)
     if find_spec("torch") is None:
@@ -95,10 +106,12 @@ def _run_command(command: Sequence[str], args: argparse.Namespace) -> int:
 
 
 def _run_script(words: Sequence[str], args: argparse.Namespace) -> int:
+    from gradclinic.commands._experiments import experiment
     from gradclinic.commands._keeper import Keeper
     from gradclinic.runtime.script import execute
 
     program, recording, config = _prepared(words, args)
+    kinds, capture = _experiments(args, recording)
     started, process = time.monotonic(), os.getpid()
     kept = _kept_in(words[0], args, config)
     keeper = Keeper(kept, recording, words, config)
@@ -111,7 +124,8 @@ def _run_script(words: Sequence[str], args: argparse.Namespace) -> int:
         own = Record(recording.observation(), recording.steps, recording.problems, final=True)
         told, problems = (own, *records(folder)), unwatched(folder)
     kept = keeper.finish(quiet=args.quiet)
-    return _report(words[0], told, config, args, code, started, problems, kept)
+    outcomes, failures = experiment(kinds, capture, quiet=args.quiet) if kinds else ((), ())
+    return _report(words[0], told, config, args, code, started, (*problems, *failures), kept, outcomes)
 
 
 def _run_as_rank(words: Sequence[str], args: argparse.Namespace) -> int:
@@ -160,6 +174,16 @@ def _prepared(words: Sequence[str], args: argparse.Namespace) -> tuple[Program, 
     return program, recording, config
 
 
+def _experiments(args: argparse.Namespace, recording: Recording) -> tuple[tuple[str, ...], Capture]:
+    from gradclinic.commands._experiments import wanted
+    from gradclinic.runtime.capture import Capture
+
+    kinds, capture = wanted(args.probe or ""), Capture()
+    if kinds:
+        recording.capture(capture)
+    return kinds, capture
+
+
 def _report(
     target: str,
     told: Sequence[Record],
@@ -169,13 +193,22 @@ def _report(
     started: float,
     problems: tuple[str, ...],
     kept: Path | None,
+    outcomes: Sequence[Outcome] = (),
 ) -> int:
     """Print the diagnosis of all processes; returns how the command ends."""
     gathered = gather(told, succeeded=code == 0)
     summary = Summary(
         steps=gathered.steps, ranks=gathered.ranks, elapsed_s=round(time.monotonic() - started, 3)
     )
-    diagnosis = diagnose(target, gathered.observations, config, summary, (*gathered.problems, *problems))
+    observations = (*gathered.observations, *(outcome.observation() for outcome in outcomes))
+    diagnosis = diagnose(target, observations, config, summary, (*gathered.problems, *problems))
+    if outcomes:
+        diagnosis = replace(
+            diagnosis,
+            conclusion="\n".join(outcome.conclusion for outcome in outcomes),
+            tables=tuple(table for outcome in outcomes for table in outcome.tables),
+            measured={name: fact for outcome in outcomes for name, fact in outcome.measured().items()},
+        )
     sys.stdout.flush()
     emit(diagnosis, args, sys.stderr)
     if kept is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from gradclinic.facts.source import Source
 from gradclinic.findings.finding import Finding, Kind, Severity
 from gradclinic.findings.table import Table
 
@@ -132,18 +133,33 @@ def merge(findings: Iterable[Finding]) -> list[Finding]:
         known = merged.get(key)
         if known is None:
             merged[key] = finding
-            continue
-        best, other = sorted((known, finding), key=lambda f: (f.severity.rank, -f.confidence))
-        seen = {evidence.label for evidence in best.evidence}
-        merged[key] = replace(
-            best,
-            sources=tuple(sorted({*best.sources, *other.sources}, reverse=True)),
-            ranks=tuple(sorted({*best.ranks, *other.ranks})),
-            evidence=best.evidence + tuple(e for e in other.evidence if e.label not in seen),
-            confidence=max(best.confidence, other.confidence),
-            fix=best.fix if best.fix and (best.fix.edits or best.fix.changes or not other.fix) else other.fix,
-        )
-    return list(merged.values())
+        else:
+            best, other = sorted((known, finding), key=lambda f: (f.severity.rank, -f.confidence))
+            merged[key] = _together(best, other)
+    return _confirmed(list(merged.values()))
+
+
+def _together(best: Finding, other: Finding) -> Finding:
+    seen = {evidence.label for evidence in best.evidence}
+    return replace(
+        best,
+        sources=tuple(sorted({*best.sources, *other.sources}, reverse=True)),
+        ranks=tuple(sorted({*best.ranks, *other.ranks})),
+        evidence=best.evidence + tuple(e for e in other.evidence if e.label not in seen),
+        confidence=max(best.confidence, other.confidence),
+        fix=best.fix if best.fix and (best.fix.edits or best.fix.changes or not other.fix) else other.fix,
+    )
+
+
+def _confirmed(findings: list[Finding]) -> list[Finding]:
+    """An experiment knows no line; what it says of a fault that has one is evidence for that."""
+    kept = list(findings)
+    for finding in findings:
+        at = [i for i, one in enumerate(kept) if one.code == finding.code and one.location is not None]
+        if finding.location is None and finding.sources == (Source.PROBE,) and len(at) == 1:
+            kept[at[0]] = _together(kept[at[0]], finding)
+            kept.remove(finding)
+    return kept
 
 
 def _without_subsumed(findings: list[Finding], subsumes: Mapping[str, tuple[str, ...]]) -> list[Finding]:

@@ -34,7 +34,8 @@ def _report(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
     for table in diagnosis.tables:
         yield from _table(table, width)
     if diagnosis.conclusion:
-        yield from _paragraph(diagnosis.conclusion, width, "")
+        for line in diagnosis.conclusion.splitlines():
+            yield from _paragraph(line, width, "")
         yield Text()
     shown: set[str] = set()
     for finding in diagnosis.findings:

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from gradclinic.facts import ActorKind, EventKind, Observation, Source
+from gradclinic.runtime.capture import Capture
 from gradclinic.runtime.listening import Listener
 from gradclinic.runtime.observers import ALL
 from gradclinic.runtime.places import Places
@@ -36,12 +37,15 @@ class Recording:
         relative to `start`, the current directory by default."""
         self._recorder = Recorder(Places(own, start), capacity=capacity, step_limit=step_limit)
         self._scene = Scene(self._recorder)
+        self._captures: list[Capture] = []
         self.complete = True
         """Set to False when the program was stopped before its natural end."""
 
     def __enter__(self) -> Recording:
         for observer in ALL:
             observer.install(self._scene)
+        for capture in self._captures:
+            capture.watch(self._scene)
         self._scene.forwards.watch(self._recorder, self._scene.patches)
         return self
 
@@ -62,6 +66,10 @@ class Recording:
         actors.adopt(model, ActorKind.MODEL, "model")
         for optimizer in optimizers:
             actors.adopt(optimizer, ActorKind.OPTIMIZER, "optimizer")
+
+    def capture(self, capture: Capture) -> None:
+        """Let `capture` wait for a training step; to be called before the recording is opened."""
+        self._captures.append(capture)
 
     def listen(self, listener: Listener) -> None:
         """Tell `listener` each update as it is made."""

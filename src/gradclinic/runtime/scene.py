@@ -27,6 +27,8 @@ class Scene:
         self.replicas = Replicas(recorder.actors)
         self.patches = Patches()
         self.forwards = Forwards()
+        self.functions: list[Callable[..., object]] = []
+        """Who else is told of each torch function, its arguments and result, while the run is young."""
         self.listeners = Listeners()
         self.scaled_losses: dict[tuple[str, int], str] = {}
         """Graph nodes of recent losses that carry a scale, with the scaler's id."""

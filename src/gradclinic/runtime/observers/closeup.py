@@ -25,7 +25,13 @@ _CHOOSES_BY_MODE = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.Transf
 def install(scene: Scene) -> None:
     recorder = scene.recorder
     notebook = Notebook(scene)
-    closeup = Closeup(recorder, notebook.note)
+
+    def note(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        notebook.note(function, args, kwargs, result)
+        for tell in scene.functions:
+            tell(function, args, kwargs, result)
+
+    closeup = Closeup(recorder, note)
     backwards = 0
 
     def optimizer_built(*args: Any, **kwargs: Any) -> None:
