@@ -109,7 +109,8 @@ class Graphs:
     def _mark(self, root: torch.Tensor) -> None:
         """Lives as long as the graph: the sum a loss was added to keeps it too, without the loss itself."""
         if root.grad_fn is not None:
-            mark = root.grad_fn.metadata[_MARK] = _Mark()
+            metadata: Any = root.grad_fn.metadata  # declared a method, and is a dictionary
+            mark = metadata[_MARK] = _Mark()
             self._roots.append((weakref.ref(mark), self._places.here()))
 
     def _look_at_old_roots(self) -> None:
