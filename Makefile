@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: bench-run fuzz-lint bench-step demo test test-integrations trials lint docs docs-rules clean
+.PHONY: bench-lint bench-run fuzz-lint bench-step demo test test-integrations trials lint docs docs-rules clean
 
 demo: $(STAMP)
 	$(BIN)/gradclinic demo
@@ -37,6 +37,10 @@ bench-run: $(STAMP)
 bench-step: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m benchmarks.step
+
+bench-lint: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	$(BIN)/python -m benchmarks.lint $(FILES)
 
 fuzz-lint: $(STAMP)
 	PYTHONPATH=. nice $(BIN)/python -m benchmarks.fuzz_lint

@@ -170,6 +170,11 @@ class Tape:
         return tuple(id for id, actor in self.actors.items() if actor.kind is ActorKind.OPTIMIZER)
 
     @cached_property
+    def derived(self) -> dict[str, Any]:
+        """What readers of the tape made of it and others will ask for again, by optimizer."""
+        return {}
+
+    @cached_property
     def _timelines(self) -> dict[str, tuple[Event, ...]]:
         beat = {
             EventKind.EPOCH_BEGIN,

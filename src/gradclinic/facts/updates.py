@@ -60,6 +60,13 @@ class Update:
 
 
 def updates(tape: Tape, optimizer: str) -> tuple[Update, ...]:
+    known = tape.derived.get(optimizer)
+    if known is None:
+        known = tape.derived[optimizer] = _updates(tape, optimizer)
+    return known
+
+
+def _updates(tape: Tape, optimizer: str) -> tuple[Update, ...]:
     done: list[Update] = []
     pending: list[Event] = []
     for event in tape.timeline(optimizer):

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import TextIO
 
-from rich.console import Console
-from rich.text import Text
-
 from gradclinic.findings import Diagnosis, Finding, Severity, State, Table
 from gradclinic.reporters._excerpt import Excerpt, excerpt
+from gradclinic.reporters._line import Line, width_of, write_lines
 from gradclinic.reporters._page import Page
 from gradclinic.reporters._words import amount, counts, looked_at, one_line, place, seen_on
 
@@ -20,23 +18,19 @@ INDENT = "  "
 
 
 def render(diagnosis: Diagnosis, out: TextIO, *, pages: Mapping[str, Page], quiet: bool) -> None:
-    console = Console(file=out, highlight=False, markup=False, emoji=False, soft_wrap=True)
     if quiet:
-        for finding in diagnosis.findings:
-            console.print(one_line(finding))
-        return
-    width = console.width if console.is_terminal else None
-    for line in _report(diagnosis, width):
-        console.print(line)
+        write_lines((Line(one_line(finding)) for finding in diagnosis.findings), out)
+    else:
+        write_lines(_report(diagnosis, width_of(out)), out)
 
 
-def _report(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
+def _report(diagnosis: Diagnosis, width: int | None) -> Iterator[Line]:
     for table in diagnosis.tables:
         yield from _table(table, width)
     if diagnosis.conclusion:
         for line in diagnosis.conclusion.splitlines():
             yield from _paragraph(line, width, "")
-        yield Text()
+        yield Line()
     shown: set[str] = set()
     for finding in diagnosis.findings:
         if finding.explained_by:
@@ -46,13 +40,13 @@ def _report(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
             if finding.code not in shown:
                 yield from _finding(symptom, diagnosis, width, INDENT * 2)
         shown.add(finding.code)
-        yield Text()
+        yield Line()
     yield from _judged(diagnosis, width)
     yield _closing(diagnosis)
 
 
-def _finding(finding: Finding, diagnosis: Diagnosis, width: int | None, indent: str) -> Iterator[Text]:
-    headline = Text(indent)
+def _finding(finding: Finding, diagnosis: Diagnosis, width: int | None, indent: str) -> Iterator[Line]:
+    headline = Line(indent)
     if indent:
         headline.append("so you see: ", "dim")
     if finding.location:
@@ -74,22 +68,22 @@ def _finding(finding: Finding, diagnosis: Diagnosis, width: int | None, indent: 
     yield from _rows(rows, width, inner)
 
 
-def _source(shown: Excerpt | None, width: int | None, indent: str) -> Iterator[Text]:
+def _source(shown: Excerpt | None, width: int | None, indent: str) -> Iterator[Line]:
     if shown is None:
         return
     digits = len(str(shown.lines[-1][0]))
     for number, code in shown.lines:
         here = number == shown.marked
-        line = Text(indent).append("> " if here else "  ", "bold").append(f"{number:>{digits}} │ ", "dim")
+        line = Line(indent).append("> " if here else "  ", "bold").append(f"{number:>{digits}} │ ", "dim")
         line.append(code, "" if here else "dim")
         if width is not None:
-            line.truncate(width, overflow="ellipsis")
+            line.cut(width)
         yield line
 
 
-def _table(table: Table, width: int | None) -> Iterator[Text]:
+def _table(table: Table, width: int | None) -> Iterator[Line]:
     """The first column to the left, numbers to the right."""
-    yield Text(table.title, "bold")
+    yield Line(table.title, "bold")
     cells = [table.columns, *table.rows]
     widths = [max(len(row[column]) for row in cells) for column in range(len(table.columns))]
     for number, row in enumerate(cells):
@@ -97,29 +91,29 @@ def _table(table: Table, width: int | None) -> Iterator[Text]:
             f"{cell:<{room}}" if column == 0 else f"{cell:>{room}}"
             for column, (cell, room) in enumerate(zip(row, widths, strict=True))
         ]
-        line = Text(INDENT + "  ".join(parts).rstrip(), "dim" if number == 0 else "")
+        line = Line(INDENT + "  ".join(parts).rstrip(), "dim" if number == 0 else "")
         if width is not None:
-            line.truncate(width, overflow="ellipsis")
+            line.cut(width)
         yield line
     for note in table.notes:
         yield from _paragraph(note, width, INDENT)
-    yield Text()
+    yield Line()
 
 
-def _rows(rows: list[tuple[str, str]], width: int | None, indent: str) -> Iterator[Text]:
+def _rows(rows: list[tuple[str, str]], width: int | None, indent: str) -> Iterator[Line]:
     label_width = max((len(label) for label, _ in rows), default=0)
     for label, value in rows:
         hanging = indent + " " * (label_width + 2)
         for number, part in enumerate(_wrapped(value, width, len(hanging))):
             if number:
-                yield Text(hanging + part)
+                yield Line(hanging + part)
             else:
                 style = "bold green" if label == "fix" else "dim"
-                yield Text(indent).append(f"{label:<{label_width}}", style).append(f"  {part}")
+                yield Line(indent).append(f"{label:<{label_width}}", style).append(f"  {part}")
 
 
-def _paragraph(text: str, width: int | None, indent: str) -> Iterator[Text]:
-    return (Text(indent + part) for part in _wrapped(text, width, len(indent)))
+def _paragraph(text: str, width: int | None, indent: str) -> Iterator[Line]:
+    return (Line(indent + part) for part in _wrapped(text, width, len(indent)))
 
 
 def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
@@ -134,7 +128,7 @@ def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
     ]
 
 
-def _judged(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
+def _judged(diagnosis: Diagnosis, width: int | None) -> Iterator[Line]:
     """What a run did and could not judge, so that silence is not taken for health."""
     if diagnosis.command == "lint":
         return
@@ -155,10 +149,10 @@ def _judged(diagnosis: Diagnosis, width: int | None) -> Iterator[Text]:
     yield from _rows(rows, width, "")
 
 
-def _closing(diagnosis: Diagnosis) -> Text:
+def _closing(diagnosis: Diagnosis) -> Line:
     seen = looked_at(diagnosis)
     worst = next((severity for severity in Severity if diagnosis.count(severity)), None)
-    line = Text()
+    line = Line()
     if worst is None:
         line.append("nothing found", "bold green")
     else:

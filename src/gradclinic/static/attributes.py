@@ -26,6 +26,7 @@ from gradclinic.static.values import (
     Tensor,
     Unknown,
     Value,
+    library,
 )  # fmt: skip
 from gradclinic.static.walk import Walk
 
@@ -37,7 +38,7 @@ _SAME_MODEL = frozenset({"module", "_orig_mod", "model_engine"})
 
 def get_attribute(walk: Walk, base: Value, attr: str) -> Value:
     if isinstance(base, Lib):
-        return Lib(f"{base.name}.{attr}")
+        return library(f"{base.name}.{attr}")
     if isinstance(base, Instance):
         return _of_instance(walk, base, attr)
     if isinstance(base, ClassDef):

@@ -31,6 +31,7 @@ from gradclinic.static.values import (
     Unknown,
     Value,
     join,
+    library,
 )  # fmt: skip
 from gradclinic.static.walk import DEEPEST_CALL, DEEPEST_SUMMARY, Arguments, ReturnValue, Walk
 
@@ -69,7 +70,7 @@ def _names_a_class(name: str) -> bool:
 
 def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
     if isinstance(base, Lib):
-        return call(walk, Lib(f"{base.name}.{attr}"), args, node, attr)
+        return call(walk, library(f"{base.name}.{attr}"), args, node, attr)
     if isinstance(base, Instance):
         found = base.attrs.get(attr) or base.cls.find(attr)
         if found is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from gradclinic.static import arithmetic, calls
@@ -35,7 +36,7 @@ from gradclinic.static.values import (
 )  # fmt: skip
 from gradclinic.static.walk import Arguments, Walk
 
-_BUILTINS = frozenset(dir(builtins))
+_BUILTINS = {name: Lib(f"builtins.{name}") for name in dir(builtins)}
 
 
 def evaluate(walk: Walk, node: ast.expr) -> Value:
@@ -46,17 +47,22 @@ def evaluate(walk: Walk, node: ast.expr) -> Value:
 
 
 def _constant(walk: Walk, node: ast.Constant) -> Value:
-    if type(node.value) is int:
-        return Num(node.value)
-    return Const(node.value)
+    return _literal(type(node.value).__name__, node.value)
+
+
+@lru_cache(maxsize=4096)
+def _literal(kind: str, value: object) -> Value:
+    """One value for all places it is written at; `kind` tells 1 from True and from 1.0."""
+    return Num(value) if kind == "int" else Const(value)  # type: ignore[arg-type]
 
 
 def _name(walk: Walk, node: ast.Name) -> Value:
     found = lookup(walk.frame, node.id)
     if found is not None:
         return found
-    if node.id in _BUILTINS:
-        return Lib(f"builtins.{node.id}")
+    builtin = _BUILTINS.get(node.id)
+    if builtin is not None:
+        return builtin
     frame = walk.frame
     while frame.parent is not None:
         frame = frame.parent

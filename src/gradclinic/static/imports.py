@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from gradclinic.static.values import Lib, Value
+from gradclinic.static.values import Value, library
 
 
 def bindings(node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
     if isinstance(node, ast.Import):
         return {
-            alias.asname or alias.name.split(".", 1)[0]: Lib(
+            alias.asname or alias.name.split(".", 1)[0]: library(
                 alias.name if alias.asname else alias.name.split(".", 1)[0]
             )
             for alias in node.names
@@ -19,5 +19,5 @@ def bindings(node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for alias in node.names:
         if alias.name != "*":
-            found[alias.asname or alias.name] = Lib(f"{module}.{alias.name}")
+            found[alias.asname or alias.name] = library(f"{module}.{alias.name}")
     return found

@@ -9,8 +9,9 @@ from gradclinic.static.conduct import evaluations, modes_of_training
 from gradclinic.static.flow import flow_cases
 from gradclinic.static.plain import plain_facts
 from gradclinic.static.relevance import Relevance
-from gradclinic.static.roots import find_roots, shape_of, walk_root
+from gradclinic.static.roots import STEPS_PER_FILE, find_roots, shape_of, walk_root
 from gradclinic.static.survey import Survey
+from gradclinic.static.walk import Budget
 
 _TELLING = frozenset(
     {
@@ -42,11 +43,12 @@ def _loops(tree: ast.Module, text: str, path: str) -> tuple[tuple[object, ...], 
     relevance = Relevance(survey)
     cases: list[tuple[object, ...]] = []
     reached: set[ast.AST] = set()
+    budget = Budget(STEPS_PER_FILE)
     told: set[tuple[type, Location | None]] = set()
     for root in find_roots(tree, survey):
-        if root.node in reached:
+        if root.node in reached or not budget.left():
             continue
-        tapes = walk_root(root, tree, survey, relevance, path, reached)
+        tapes = walk_root(root, tree, survey, relevance, path, reached, budget)
         telling = _distinct([tape for tape in tapes if tape.kinds & _TELLING])
         if telling:
             cases.append(telling)

@@ -30,11 +30,17 @@ from gradclinic.static.walk import Arguments, Walk
 
 _DEEPEST_LOOK = 3
 _MOST_PARTS = 300
+_HOLDERS = frozenset({Seq, Map, Partial, Instance})
 
 
-def parts(values: Iterable[Value | None]) -> Iterable[Value]:
+def parts(values: Iterable[Value | None]) -> list[Value]:
     """The values and what they hold, as far as anyone would look."""
-    return islice(_parts(values, _DEEPEST_LOOK), _MOST_PARTS)
+    plain = [value for value in values if value is not None]
+    for value in plain:
+        kind = type(value)
+        if kind in _HOLDERS or (kind is Unknown and value.holds):  # type: ignore[attr-defined]
+            return list(islice(_parts(plain, _DEEPEST_LOOK), _MOST_PARTS))
+    return plain
 
 
 def _parts(values: Iterable[Value | None], depth: int) -> Iterable[Value]:

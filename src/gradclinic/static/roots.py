@@ -28,6 +28,8 @@ from gradclinic.static.walk import (
 )
 
 STEPS_PER_ROOT = 12_000
+STEPS_PER_FILE = 60_000
+"""Far more than a file that trains takes: one that merely looks like it must come to an end."""
 _HOOKS = frozenset({"__init__", "configure_optimizers", "forward"})
 
 
@@ -57,14 +59,23 @@ def _mentioned(node: FunctionNode, others: list[FunctionNode], survey: Survey) -
 
 
 def walk_root(
-    root: Root, tree: ast.Module, survey: Survey, relevance: Relevance, path: str, reached: set[ast.AST]
+    root: Root,
+    tree: ast.Module,
+    survey: Survey,
+    relevance: Relevance,
+    path: str,
+    reached: set[ast.AST],
+    left: Budget,
 ) -> list[Tape]:
-    budget = Budget(STEPS_PER_ROOT)
+    allowed = min(STEPS_PER_ROOT, left.steps)
+    budget = Budget(allowed)
 
     def walk_path(choices: Choices) -> Tape:
         return _walk(root, tree, survey, relevance, path, choices, budget, reached)
 
-    return list(explore(walk_path, budget.left, shape_of))
+    tapes = list(explore(walk_path, budget.left, shape_of))
+    left.steps -= allowed - budget.steps
+    return tapes
 
 
 def shape_of(tape: Tape) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from gradclinic.static.arithmetic import binary
 from gradclinic.static.conditions import holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup, spread
 from gradclinic.static.gradients import assign_gradient, write_weights
-from gradclinic.static.survey import Can
+from gradclinic.static.survey import Branches, Can, Survey
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     NONE,
@@ -173,11 +173,15 @@ def _augmented(walk: Walk, node: ast.AugAssign) -> None:
 
 
 def _if(walk: Walk, node: ast.If) -> None:
+    survey = walk.survey
+    shape = survey.branches.get(node)
+    if shape is None:
+        shape = survey.branches[node] = _shape(survey, node)
     # A program that raises trains nothing: the path to walk is the one that goes on.
-    if _only_stops(node.body) and not walk.survey.can_any(node.body) & Can.ACT:
+    if shape.stops:
         execute(walk, node.orelse)
         return
-    if node.orelse and _only_stops(node.orelse):
+    if shape.else_stops:
         evaluate(walk, node.test)
         execute(walk, node.body)
         return
@@ -185,10 +189,9 @@ def _if(walk: Walk, node: ast.If) -> None:
     known = truth(test)
     if known is None and _is_main(node.test):
         known = True
-    can = walk.survey.can_any(node.body) | walk.survey.can_any(node.orelse)
     if known is None and _ends_loop(node) and not walk.leaves_early():
         known = False
-    if known is None and not walk.summarising and can & (Can.ACT | Can.LEAVE):
+    if known is None and not walk.summarising and shape.can & (Can.ACT | Can.LEAVE):
         known = holds(walk, test)
     if known is None:
         _both(walk, node)
@@ -199,6 +202,15 @@ def _if(walk: Walk, node: ast.If) -> None:
         execute(walk, node.body if known else node.orelse)
     finally:
         walk.scale_guarded -= guarded
+
+
+def _shape(survey: Survey, node: ast.If) -> Branches:
+    body = survey.can_any(node.body)
+    return Branches(
+        stops=_only_stops(node.body) and not body & Can.ACT,
+        else_stops=bool(node.orelse) and _only_stops(node.orelse),
+        can=body | survey.can_any(node.orelse),
+    )
 
 
 def _ends_loop(node: ast.If) -> bool:

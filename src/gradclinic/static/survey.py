@@ -16,7 +16,6 @@ from gradclinic.static.syntax import (
     is_window,
     last_name,
     names_in,
-    returns,
     targets_of,
     torch_method,
     unfreezes,
@@ -79,6 +78,7 @@ class Facts:
     exposes: set[str] = field(default_factory=set)
     """Names within the reach of such calls."""
     loops: list[ast.For | ast.AsyncFor | ast.While] = field(default_factory=list)
+    returns: bool = False
 
     def add(self, other: Facts) -> None:
         self.can |= other.can
@@ -86,6 +86,18 @@ class Facts:
         self.assigns |= other.assigns
         self.exposes |= other.exposes
         self.loops += other.loops
+        self.returns |= other.returns
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """What is plain about an `if` before its condition is looked at."""
+
+    stops: bool
+    """Its body ends the program and does nothing else."""
+    else_stops: bool
+    can: int
+    """What either branch may do."""
 
 
 class Survey:
@@ -110,6 +122,7 @@ class Survey:
         """Whether ranks may exchange gradients at times that the file decides in ways not followed."""
         self._constants: dict[str, int] = {}
         self._modulus_names: set[str] = set()
+        self.branches: dict[ast.If, Branches] = {}
         self._facts: dict[ast.AST, Facts] = {}
         self._can: dict[ast.AST, int] = {}
         self._beats: dict[ast.AST, bool] = {}
@@ -138,6 +151,7 @@ class Survey:
         facts = Facts()
         if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
             facts.can |= Can.LEAVE
+            facts.returns = isinstance(node, ast.Return)
         elif isinstance(node, ast.Raise):
             facts.can |= Can.STOP
         elif (
@@ -171,13 +185,14 @@ class Survey:
             facts.exposes = set(facts.mentions)
         waits = _SYNC_SWITCHES | {"no_sync"} if not isinstance(node, ast.With) else _SYNC_SWITCHES
         self.defers = self.defers or not waits.isdisjoint(facts.mentions | facts.assigns)
-        self.own.append((node, replace(facts, mentions=set(facts.mentions), assigns=set(facts.assigns))))
+        alone = Facts(facts.can, set(facts.mentions), set(facts.assigns), facts.calls_out, facts.exposes)
+        self.own.append((node, alone))
         for part in inner:
             facts.add(part)
         self._facts[node] = facts
         if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
             return facts
-        if not returns(node):
+        if not facts.returns:
             facts.can &= ~Can.LEAVE
         return replace(facts, loops=[node])
 

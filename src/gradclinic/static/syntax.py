@@ -32,6 +32,8 @@ def last_name(node: ast.AST) -> str:
 
 
 def names_in(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Name):
+        return [node.id]
     found = []
     for part in ast.walk(node):
         if isinstance(part, ast.Name):
@@ -43,9 +45,10 @@ def names_in(node: ast.AST) -> list[str]:
 
 def torch_method(node: ast.Attribute) -> bool:
     """`self.model.train` is torch's, whatever the file's own `train` may do."""
-    if node.attr not in _TORCH_METHODS:
-        return False
-    receiver = last_name(node.value)
+    return node.attr in _TORCH_METHODS and _is_torchs(last_name(node.value))
+
+
+def _is_torchs(receiver: str) -> bool:
     return any(
         pattern.search(receiver)
         for pattern in (words.MODEL_NAME, words.OPTIMIZER_NAME, words.SCHEDULE_NAME, words.SCALER_NAME)
@@ -78,10 +81,6 @@ def unfreezes(node: ast.Assign | ast.Call) -> bool:
         return "unfreeze" in called.lower()
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     return not (len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is False)
-
-
-def returns(loop: ast.AST) -> bool:
-    return any(isinstance(node, ast.Return) for node in ast.walk(loop))
 
 
 def command_line_default(node: ast.Call) -> tuple[str, float] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from gradclinic.facts import ActorKind, Location
@@ -51,6 +52,12 @@ class Lib(Value):
     """An imported or built-in name, by its full dotted path."""
 
     name: str
+
+
+@lru_cache(maxsize=8192)
+def library(name: str) -> Lib:
+    """One value for all mentions of a name; nothing about it ever changes."""
+    return Lib(name)
 
 
 @dataclass(slots=True, eq=False)
