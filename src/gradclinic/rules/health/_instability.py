@@ -32,7 +32,11 @@ def explosion(training: Training) -> Explosion | None:
     A large norm alone is no fault: summed losses and residuals of differential equations have it.
     """
     steps = [step for step in training.taken_steps if isfinite(step.norm) and step.norm > 0]
-    if len(steps) < 2 or _an_operation_broke(training.breakdown):
+    if _an_operation_broke(training.breakdown):
+        return None
+    if training.breakdown is not None and _overflows_at_once(training):
+        return Explosion(training.taken_steps[0], inf, False)
+    if len(steps) < 2:
         return None
     usual = median(step.norm for step in steps[:5])
     peak = max(steps, key=lambda step: step.norm)
@@ -53,6 +57,12 @@ def _an_operation_broke(breakdown: Breakdown | None) -> bool:
     """A logarithm of zero has steep gradients around it too, but it is not they that grew."""
     origin = breakdown.origin if breakdown is not None else None
     return origin is not None and origin.certain and not origin.overflow
+
+
+def _overflows_at_once(training: Training) -> bool:
+    """The first loss is a number, and its gradient too large for one."""
+    first = training.taken_steps[0] if training.taken_steps else None
+    return first is not None and first.norm == inf and first.loss is not None and isfinite(first.loss)
 
 
 def _grows_to_the_end(steps: list[Step]) -> bool:

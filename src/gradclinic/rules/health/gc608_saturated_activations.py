@@ -2,7 +2,7 @@
 
 ## What it finds
 A hidden sigmoid or tanh nine in ten of whose values lie within a hundredth of its limits, look after
-look, in a run that does not learn.
+look, in a run that does not learn; or nearly all of them from the first update on.
 
 ## Why it hurts
 The slope in the tails is next to zero: what comes before the layer gets no gradient.
@@ -71,20 +71,22 @@ for step in range(100):
 
 PINNED = 0.9
 LOOKS = 3
+NEARLY_ALL, MANY_LOOKS = 0.97, 6
 
 
 @rule.check
 def units_are_pinned(training: Training) -> Iterator[Finding]:
-    outcome = progress(training)
-    if outcome.verdict not in (Verdict.FLAT, Verdict.WORSE) or training.breakdown is not None:
+    if training.breakdown is not None:
         return
-    pinned = [activation for activation in training.activations if _is_pinned(activation)]
+    outcome = progress(training)
+    stuck = outcome.verdict in (Verdict.FLAT, Verdict.WORSE)
+    pinned = [a for a in training.activations if (stuck and _is_pinned(a)) or _never_was_free(a)]
     if not pinned:
         return
     first = pinned[0]
     yield rule.finding(
         f"{first.samples[-1].pinned:.0%} of the values of {first.kind} {first.ordinal + 1} are in its flat "
-        "tails, and the run does not learn",
+        "tails" + (", and the run does not learn" if stuck else ": hardly anything passes back through it"),
         first.where or training.backward,
         evidence={
             "in the tails": " ".join(f"{sample.pinned:.0%}" for sample in first.samples[-6:]),
@@ -95,6 +97,12 @@ def units_are_pinned(training: Training) -> Iterator[Finding]:
         confidence=0.88,
         subject=training.optimizer.id,
     )
+
+
+def _never_was_free(activation: Activation) -> bool:
+    """Nearly all values in the tails whenever it was looked at, from the first update on."""
+    shares = [sample.pinned for sample in activation.samples]
+    return _is_pinned(activation) and len(shares) >= MANY_LOOKS and min(shares) >= NEARLY_ALL
 
 
 def _is_pinned(activation: Activation) -> bool:

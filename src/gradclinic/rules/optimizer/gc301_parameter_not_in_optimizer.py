@@ -16,15 +16,16 @@ parameters of the loss count too.
 `requires_grad_(False)` to silence it, unless they were meant to stay.
 
 ## Known limits
-Weights that were loaded are taken to be kept on purpose and reported as advice: freezing them
-saves the time of their gradients. Copies made with `deepcopy` are not judged.
+Weights that were loaded, and modules whose name says that they are a target, a teacher or fixed, are
+taken to be kept on purpose and reported as advice: freezing them saves the time of their gradients.
+Copies made with `deepcopy` are not judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import Census, Source
+from gradclinic.facts import Census, Parameter, Source
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._naming import listed, modules_of
 from gradclinic.rules._owners import orphans, stale
@@ -112,13 +113,18 @@ for step in range(20):
 """
 
 
+KEPT = frozenset(
+    {"target", "teacher", "frozen", "fixed", "random", "reference", "ref", "vgg", "perceptual", "extractor", "old"}
+)
+
+
 @rule.check
 def gradient_thrown_away(census: Census) -> Iterator[Finding]:
     if census.hand_written or stale(census) or not census.holders:
         return
     found = [p for p in orphans(census) if p.built is not None]
-    for loaded in (False, True):
-        group = [p for p in found if p.loaded is loaded]
+    for kept in (False, True):
+        group = [p for p in found if _on_purpose(p) is kept]
         if not group:
             continue
         holder = census.holders[0]
@@ -127,9 +133,14 @@ def gradient_thrown_away(census: Census) -> Iterator[Finding]:
             holder.built,
             evidence={"held by no optimizer": listed(p.name for p in group), "steps": group[0].updates},
             fix="freeze them with requires_grad_(False) to save their gradients"
-            if loaded
+            if kept
             else f"give them to {holder.name}, or to an optimizer of their own",
-            confidence=0.6 if loaded else 0.93,
-            severity=Severity.INFO if loaded else None,
+            confidence=0.6 if kept else 0.93,
+            severity=Severity.INFO if kept else None,
             subject=group[0].name,
         )
+
+
+def _on_purpose(p: Parameter) -> bool:
+    words = p.name.lower().replace(".", "_").split("_")
+    return p.loaded or not KEPT.isdisjoint(words)
