@@ -114,7 +114,7 @@ for step in range(20):
 
 
 KEPT = frozenset(
-    {"target", "teacher", "frozen", "fixed", "random", "reference", "ref", "vgg", "perceptual", "extractor", "old"}
+    {"target", "teacher", "frozen", "fixed", "random", "reference", "ref", "vgg", "perceptual", "extractor"}
 )
 
 
