@@ -12,6 +12,7 @@ from gradclinic.commands._diagnosing import diagnose
 from gradclinic.config import Config
 from gradclinic.findings import Diagnosis, Summary
 from gradclinic.runtime import Recording
+from gradclinic.store.events import Events
 from gradclinic.store.writer import Store
 
 
@@ -37,6 +38,11 @@ class Keeper:
         self._store = Store(folder, about, rank)
         recording.listen(self._store)
         keep_checkups(self._store, so_far)
+
+    @property
+    def events(self) -> Events | None:
+        """Those that are kept, for others to show."""
+        return None if self._store is None else self._store.events
 
     def finish(self, *, quiet: bool) -> Path | None:
         """Where the run is kept. That it could not be is said in one line, and harms nothing."""

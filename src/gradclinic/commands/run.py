@@ -38,7 +38,7 @@ from gradclinic.processes.gather import gather
 from gradclinic.processes.launch import launch
 from gradclinic.processes.meeting import Meeting
 from gradclinic.processes.record import Record, record_folder, records, unwatched
-from gradclinic.store.folder import new_run
+from gradclinic.store.folder import files_of, new_run
 
 if TYPE_CHECKING:
     from gradclinic.probes.outcome import Outcome
@@ -60,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="then make experiments on the first training step: overfit,init,lr,batch",
     )
     parser.add_argument("--no-store", action="store_true", help="keep nothing of the run in .gradclinic/")
+    parser.add_argument(
+        "--verbose", action="store_true", help="a line now and then on how the training goes"
+    )
     parser.add_argument(
         "-m",
         dest="module",
@@ -108,6 +111,7 @@ def _run_command(command: Sequence[str], args: argparse.Namespace) -> int:
 def _run_script(words: Sequence[str], args: argparse.Namespace) -> int:
     from gradclinic.commands._experiments import experiment
     from gradclinic.commands._keeper import Keeper
+    from gradclinic.commands._live import live
     from gradclinic.runtime.script import execute
 
     program, recording, config = _prepared(words, args)
@@ -117,7 +121,8 @@ def _run_script(words: Sequence[str], args: argparse.Namespace) -> int:
     keeper = Keeper(kept, recording, words, config)
     with record_folder() as folder:
         os.environ.update(watched(os.environ, folder, args.steps, kept))
-        code = execute(program, words[1:], recording)
+        with live(args, words[0], recording, keeper.events):
+            code = execute(program, words[1:], recording)
         if os.getpid() != process:
             # A child that the script forked has come to its end; its parent goes on and reports.
             return code
@@ -213,7 +218,14 @@ def _report(
     emit(diagnosis, args, sys.stderr)
     if kept is not None:
         keep_diagnosis(kept, diagnosis, gathered.observations, code=code)
+        _tell_where(kept, args)
     return code or exit_code(diagnosis, config)
+
+
+def _tell_where(kept: Path, args: argparse.Namespace) -> None:
+    """To a person; whoever reads a pipe gets the report and no more."""
+    if sys.stderr.isatty() and not args.quiet and any(files_of(kept)):
+        print(f"kept in {os.path.relpath(kept)}; `gradclinic report` draws it", file=sys.stderr)
 
 
 def _kept_in(target: str, args: argparse.Namespace, config: Config) -> Path | None:

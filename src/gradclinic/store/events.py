@@ -21,6 +21,8 @@ class Events:
         self._told: set[tuple[str, str]] = set()
         self._counts: dict[str, int] = {}
         self._usual: dict[str, float] = {}
+        self.latest = ""
+        """The words of the last one."""
 
     def look_at(self, optimizer: str, step: Step) -> None:
         if step.skipped:
@@ -44,6 +46,7 @@ class Events:
         if count < _MOST_OF_A_KIND and sum(self._counts.values()) < _MOST:
             self._counts[kind] = count + 1
             self._told.add((kind, text))
+            self.latest = f"{text} (update {step})"
             self._pending.append((step, time.time(), kind, severity, text))
 
     def taken(self) -> list[tuple[int, float, str, str, str]]:
