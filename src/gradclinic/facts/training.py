@@ -195,5 +195,13 @@ class Training:
         return tuple(found)
 
 
+_ADAPTIVE = ("adam", "rmsprop", "adagrad", "adadelta", "lion", "adafactor", "muon", "rprop", "lamb", "sign")
+
+
+def is_adaptive(optimizer: str) -> bool:
+    """Whether an optimizer of this class divides by the gradient's own size."""
+    return any(word in optimizer.lower() for word in _ADAPTIVE)
+
+
 def finite(values: Iterable[float]) -> Iterator[float]:
     return (value for value in values if isfinite(value))

@@ -29,6 +29,8 @@ class Clip:
 
     bound: float | None = None
     """Clamp every element to this after scaling."""
+    limit: float | None = None
+    """The norm that all gradients together never exceed, where that is what it does."""
 
     @staticmethod
     def norm(max_norm: float, per: Per = "all") -> Clip:
@@ -68,7 +70,7 @@ class Clip:
 
 class _NormClip(Clip):
     def __init__(self, max_norm: float) -> None:
-        self.max_norm = max_norm
+        self.limit = self.max_norm = max_norm
 
     def factor(self, norms: Tensor, total: float, layout: Layout, positions: Sequence[int]) -> Factor:
         return min(1.0, self.max_norm / (total + TINY))

@@ -11,8 +11,10 @@ from torch.distributed import ProcessGroup
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
+from gradclinic.findings import Diagnosis
 from gradclinic.train import guard, setup, state
 from gradclinic.train import loss as losses
+from gradclinic.train.chart import Chart
 from gradclinic.train.clip import Clip
 from gradclinic.train.ema import EMA
 from gradclinic.train.errors import TrainStepError
@@ -100,7 +102,8 @@ class TrainStep:
         self._terms = dict(terms or {})
         self._term_norms_every = term_norms_every
         self._term_norms: dict[str, float] = {}
-        self._listeners: list[Callable[[Update], None]] = []
+        self._chart = Chart()
+        self._listeners: list[Callable[[Update], None]] = [self._chart.note]
         self._own: frozenset[int] = frozenset()
 
     def over(self, loader: Iterable[Batch], also: Sequence[TrainStep] = ()) -> Iterator[Batch]:
@@ -150,6 +153,10 @@ class TrainStep:
     def listen(self, listener: Callable[[Update], None]) -> None:
         """Call `listener` with every update, applied or not."""
         self._listeners.append(listener)
+
+    def diagnose(self) -> Diagnosis:
+        """What is wrong with the training so far, from the numbers the updates needed anyway."""
+        return self._chart.diagnosis(self.updater, type(self.models[0]).__name__)
 
     @property
     def updates(self) -> int:

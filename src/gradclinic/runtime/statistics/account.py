@@ -11,13 +11,23 @@ from dataclasses import replace
 import torch
 
 from gradclinic.facts import Actor, Location
-from gradclinic.facts.training import ABSENT, Breakdown, NonFinite, Origin, Sample, Step, TensorInfo, Training
+from gradclinic.facts.training import (
+    ABSENT,
+    Breakdown,
+    NonFinite,
+    Origin,
+    Sample,
+    Step,
+    TensorInfo,
+    Training,
+    is_adaptive,
+)
 from gradclinic.runtime.actors import parameters_of
 from gradclinic.runtime.listening import Listeners
 from gradclinic.runtime.statistics import meter
 from gradclinic.runtime.statistics.signals import Signals
 from gradclinic.runtime.statistics.snapshot import Snapshot
-from gradclinic.runtime.statistics.thinning import Thinned
+from gradclinic.thinning import Thinned
 
 _OFTEN = 5
 """Every one of the first updates is sampled,"""
@@ -31,7 +41,6 @@ _SOUND = 5
 """Finite updates in a row after which a broken one is forgotten."""
 _SELDOM = 0.1
 _MOST_PENDING = 512
-_ADAPTIVE = ("Adam", "RMSprop", "Adagrad", "Adadelta", "Lion", "Adafactor", "Muon", "Rprop", "LAMB", "Sign")
 
 
 class Account:
@@ -251,7 +260,7 @@ class Account:
             stepped=self.stepped,
             clip=self.clip,
             value_clip=self.value_clip,
-            adaptive=any(word.lower() in self._type.lower() for word in _ADAPTIVE),
+            adaptive=is_adaptive(self._type),
             climbs=self._climbs,
             sense=self.signals.sense,
             suspect=self.signals.suspect,

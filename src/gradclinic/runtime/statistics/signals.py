@@ -8,7 +8,7 @@ from gradclinic.facts import Location
 from gradclinic.facts.training import Activation, ActivationSample, Origin
 from gradclinic.runtime.statistics.activations import Measured
 from gradclinic.runtime.statistics.inspector import Reading
-from gradclinic.runtime.statistics.thinning import Thinned
+from gradclinic.thinning import Thinned
 
 
 @dataclass
