@@ -120,3 +120,19 @@ def test_clearing_by_hand_is_clearing():
         """
     )
     assert spelled(tape) == "epoch " + "batch zero_grad backward step " * 4 + "epoch-end"
+
+
+def test_names_that_grow_in_a_loop_stay_short() -> None:
+    """Conjugate gradients: every value is a sum of the two before it."""
+    source = """
+        def solve(optimizer, product, x, r, p):
+            for _ in range(1000):
+                for _ in range(10):
+                    a = (r + p) / product(p)
+                    x, r = x + a * p, r - a * product(p)
+                    p = r + (r + p) * p
+                x.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        """
+    assert "step" in spelled(only_tape(source))

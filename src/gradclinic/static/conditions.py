@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from zlib import crc32
 
 from gradclinic.static.values import (
     ActorRef,
@@ -26,6 +27,7 @@ from gradclinic.static.values import (
 )  # fmt: skip
 from gradclinic.static.walk import Walk
 
+LONGEST_NAME = 200
 _COMPARE: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -55,7 +57,7 @@ def truth(value: Value) -> bool | None:
 def name_of(value: Value) -> str:
     """A stable name for a value: two conditions on the same thing are the same condition."""
     if isinstance(value, (Unknown, Stream)):
-        return value.path
+        return value.path if len(value.path) <= LONGEST_NAME else _shortened(value.path)
     if isinstance(value, Const):
         return repr(value.value)
     if isinstance(value, Num):
@@ -67,6 +69,11 @@ def name_of(value: Value) -> str:
     if isinstance(value, Lib):
         return value.name
     return f"<{type(value).__name__}>"
+
+
+def _shortened(path: str) -> str:
+    """Still its own: sums of sums in a loop would double it every time around."""
+    return f"{path[:LONGEST_NAME]}…{crc32(path.encode()):x}"
 
 
 def holds(walk: Walk, value: Value) -> bool:
