@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from gradclinic.commands._terms import measured, objectives, table
 from gradclinic.config import Config
 from gradclinic.engine import judge
 from gradclinic.facts import Observation
@@ -23,6 +24,7 @@ def diagnose(
 ) -> Diagnosis:
     findings = _wanted(judge(observations, config.codes()), config)
     looked_at = judged(observations, findings)
+    sums = objectives(observations)
     return Diagnosis(
         command="run",
         target=target,
@@ -31,6 +33,8 @@ def diagnose(
         checklist=looked_at.checklist,
         summary=summary,
         problems=problems,
+        tables=tuple(map(table, sums)),
+        measured={"objectives": [measured(one) for one in sums]} if sums else {},
     )
 
 

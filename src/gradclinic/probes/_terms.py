@@ -22,6 +22,7 @@ from gradclinic.probes._where import shown_path
 
 _SUMS = ("AddBackward0", "SubBackward0")
 _SCALINGS = ("MulBackward0", "DivBackward0", "NegBackward0", "ToCopyBackward0", "ViewBackward0")
+_NOT_THE_USERS = ("/torch/", "/gradclinic/", "<gradclinic")
 _FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
 
 
@@ -119,7 +120,7 @@ def _location(node: Any) -> Location | None:
     """The user's line that made a node, where lines were remembered."""
     for text in reversed(node.metadata.get("traceback_", ())):
         frame = _FRAME.search(text)
-        if frame and "/torch/" not in frame["path"] and "/gradclinic/" not in frame["path"]:
+        if frame and not any(part in frame["path"] for part in _NOT_THE_USERS):
             return Location(shown_path(frame["path"]), int(frame["line"]), function=frame["function"])
     return None
 

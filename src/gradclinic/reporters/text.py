@@ -25,7 +25,9 @@ def render(diagnosis: Diagnosis, out: TextIO, *, pages: Mapping[str, Page], quie
 
 
 def _report(diagnosis: Diagnosis, width: int | None) -> Iterator[Line]:
-    for table in diagnosis.tables:
+    # What an experiment measured is what was asked for; in a run the likeliest cause comes first.
+    asked_for = diagnosis.command.startswith("probe")
+    for table in diagnosis.tables if asked_for else ():
         yield from _table(table, width)
     if diagnosis.conclusion:
         for line in diagnosis.conclusion.splitlines():
@@ -41,6 +43,8 @@ def _report(diagnosis: Diagnosis, width: int | None) -> Iterator[Line]:
                 yield from _finding(symptom, diagnosis, width, INDENT * 2)
         shown.add(finding.code)
         yield Line()
+    for table in () if asked_for else diagnosis.tables:
+        yield from _table(table, width)
     yield from _judged(diagnosis, width)
     yield _closing(diagnosis)
 

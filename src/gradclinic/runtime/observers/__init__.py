@@ -20,6 +20,7 @@ from gradclinic.runtime.observers import (
     scaling,
     schedules,
     statistics,
+    terms,
 )
 
 ALL = (
@@ -42,6 +43,7 @@ ALL = (
     replicas,
     samplers,
     plain_state,
+    terms,
 )
 
 __all__ = ["ALL"]
