@@ -45,7 +45,8 @@ def test_each_term_is_named_and_measured_as_it_is_weighted():
         assert term.norm == pytest.approx(norm.item(), rel=1e-4)
     (pair,) = objective.cosines
     product = (wanted["fit"][0] * wanted["size"][0]).sum().item()
-    assert pair.cosine == pytest.approx(product / (objective.terms[0].norm * objective.terms[1].norm), rel=1e-4)
+    one, other = objective.terms
+    assert pair.cosine == pytest.approx(product / (one.norm * other.norm), rel=1e-4)
 
 
 def test_nothing_goes_back_twice_where_a_hook_would_see_it():
