@@ -60,6 +60,7 @@ def test_what_is_lost_is_found(code: str, lines: list[str]) -> None:
         ],
         ["with torch.no_grad():", "    total += step(x, y)", "step(x, y).backward()"],
         ["state = net(state.detach()[:, :4])", "head(state).sum().backward()"],
+        ["loss, size = outside.criterion(net(x))", "loss.backward()", "total += size"],
         ["with torch.autograd.set_detect_anomaly(debug):", "    step(x, y).backward()"],
     ],
 )
@@ -78,4 +79,27 @@ for x, y in loader:
     optimizer.step()
 """
     )
+    assert found(source) == {}
+
+
+def test_a_temperature_of_its_own_requires_a_gradient() -> None:
+    source = """
+class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.policy = nn.Linear(4, 1)
+        self.first = torch.tensor(0.1)
+        self.first.requires_grad = True
+        self.second = torch.zeros(1)
+        self.second.requires_grad_()
+        self.third = torch.zeros(1)
+        self.optimizer = torch.optim.Adam([self.third], lr=0.1)
+
+    def train_net(self, x):
+        chance = self.policy(x).detach()
+        for temperature in (self.first, self.second, self.third):
+            self.optimizer.zero_grad()
+            (temperature.exp() * chance).mean().backward()
+            self.optimizer.step()
+"""
     assert found(source) == {}

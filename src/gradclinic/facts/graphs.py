@@ -27,6 +27,8 @@ class KeptGraphs:
     alive: int
     of: int
     """How many were looked for; 0 when it was read from source, where none can be counted."""
+    outputs: bool = False
+    """What is kept are tensors on the way to the losses."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,11 +99,12 @@ def losses_kept(kept: KeptGraphs) -> Iterator[Finding]:
     yield rule.finding(
         f"{kept.alive} of {kept.of} earlier losses still exist, each with its graph"
         if kept.of
-        else "losses of past updates are kept here, each with its graph",
+        else f"{'outputs' if kept.outputs else 'losses'} of past updates are kept here, each with its graph",
         kept.where,
         evidence={"losses alive": f"{kept.alive} of {kept.of}"} if kept.of else {},
         fix="keep the number: loss.item(), or loss.detach()",
-        confidence=0.92,
+        confidence=0.92 if kept.of else 0.85,
+        severity=Severity.INFO if kept.outputs else None,
     )
 
 

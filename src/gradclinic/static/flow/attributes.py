@@ -30,7 +30,7 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
             return Unknown(f"<tensor>.{attr}")
         if attr == "grad":
             return Flow(grad=False)
-        return reshaped(base) if attr in torch.SHAPING else replace(base, ops=())
+        return reshaped(base) if attr in torch.SHAPING else replace(base, ops=(), scalar=attr == "loss")
     if isinstance(base, ClassDef):
         return base.find(attr) or Unknown(f"{base.qualname}.{attr}")
     if isinstance(base, (Layer, Chain, Listed, Loss, Either)):

@@ -103,6 +103,11 @@ def _batch(path: str, source: Value) -> Value:
     return Unknown(f"{path}[]", holds=source.holds if isinstance(source, Unknown) else ())
 
 
+def _place(target: ast.expr) -> int:
+    """A graph node for what is unpacked here, apart from all that are counted."""
+    return -(target.lineno * 1000 + target.col_offset) - 1
+
+
 def spread(value: Value, targets: list[ast.expr]) -> list[Value]:
     """The values that `targets` get from unpacking `value`."""
     if isinstance(value, Alike) and value.items:
@@ -111,7 +116,11 @@ def spread(value: Value, targets: list[ast.expr]) -> list[Value]:
     if isinstance(value, Seq) and not starred and len(value.items) == len(targets):
         return value.items
     if isinstance(value, Flow):
-        return [replace(value, ops=(), reshaped=True, axes=None)] * len(targets)
+        # Each is a part of its own: what becomes of one says nothing of the others.
+        return [
+            replace(value, ops=(), reshaped=True, axes=None, nodes=value.nodes | {_place(target)})
+            for target in targets
+        ]
     if isinstance(value, Weights):
         return [value] * len(targets)
     if flows_in(value) or carries(value):

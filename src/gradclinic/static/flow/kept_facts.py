@@ -25,18 +25,24 @@ def _kept_losses(log: Log, uses: list[Use]) -> Iterator[KeptGraphs]:
         ends = [*(kept.uses for kept in found[1:]), len(log.uses)]
         spent = all(_spent(kept, log, end) for kept, end in zip(found, ends, strict=True))
         if len(found) > 1 and spent and _pile_up(found, uses):
-            yield KeptGraphs(where, alive=0, of=0)
+            yield KeptGraphs(where, alive=0, of=0, outputs=not all(_is_loss(kept) for kept in found))
 
 
 def _spent(kept: Kept, log: Log, end: int) -> bool:
     """Whether a backward on this very graph runs before the next one is kept."""
     flow = kept.flow
+    if not flow.known and not _is_loss(kept):
+        return False
     if flow.grad is False or not flow.nodes or flow.form != "tensor" or kept.holder in log.emptied:
         return False
     return any(
         use.whole and flow.nodes <= use.flow.nodes and kept.branch == use.branch[: len(kept.branch)]
         for use in log.uses[:end]
     )
+
+
+def _is_loss(kept: Kept) -> bool:
+    return kept.flow.scalar or bool(kept.flow.losses)
 
 
 def _pile_up(found: list[Kept], uses: list[Use]) -> bool:

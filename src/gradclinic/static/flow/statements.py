@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from gradclinic.static import imports
+from gradclinic.static import imports, words
 from gradclinic.static.flow import contexts
 from gradclinic.static.flow.calls import log_write
 from gradclinic.static.flow.collections import items_of
@@ -60,6 +60,8 @@ def _annotated(machine: Machine, node: ast.AnnAssign) -> None:
 
 def assign(machine: Machine, target: ast.expr, value: Value) -> None:
     if isinstance(target, ast.Name):
+        if isinstance(value, Flow) and not value.known and words.LOSS_NAME.search(target.id):
+            value = replace(value, scalar=True)
         _store(machine, target.id, value)
     elif isinstance(target, ast.Attribute):
         _store_attribute(machine, evaluate(machine, target.value), target, value)
@@ -90,9 +92,9 @@ def _perhaps(machine: Machine, before: Value | None, value: Value, name: str) ->
 
 
 def _store_attribute(machine: Machine, base: Value, target: ast.Attribute, value: Value) -> None:
-    if isinstance(base, Flow) and isinstance(target.value, ast.Name):
-        if target.attr == "requires_grad" and truth(value):
-            _store(machine, target.value.id, new_leaf(base))
+    if isinstance(base, Flow):
+        if target.attr == "requires_grad" and truth(value) is not False:
+            new_leaf(base)
     elif isinstance(base, Weights) and target.attr == "data":
         log_write(machine, base, target)
     elif isinstance(base, (Instance, Unknown)):

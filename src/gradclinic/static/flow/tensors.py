@@ -122,11 +122,14 @@ def copied(machine: Machine, source: Value, where: Location, *, leaf: bool) -> F
 
 
 def new_leaf(flow: Flow) -> Flow:
-    """`requires_grad_()`: backward will run from here, and reach nothing behind it."""
-    if flow.grad or flow.grad is None:
-        return flow
-    cut = replace(flow.cut, silenced=True) if flow.cut is not None and flow.cut.scalar else None
-    return replace(flow, grad=True, cut=cut)
+    """`requires_grad_()`: backward will run from here, and reach nothing behind it.
+
+    It changes the tensor itself, whoever else holds it.
+    """
+    if flow.grad is False:
+        flow.grad = True
+        flow.cut = replace(flow.cut, silenced=True) if flow.cut is not None and flow.cut.scalar else None
+    return flow
 
 
 def reshaped(flow: Flow, **changes: object) -> Flow:

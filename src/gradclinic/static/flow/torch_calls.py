@@ -298,7 +298,10 @@ def _keeps_batch(flow: Flow, extents: list[Value]) -> bool:
 
 
 def _weights_in(value: Value) -> Ids:
-    if isinstance(value, (Weights, Flow)):
+    """The layers an optimizer is given; a plain tensor among them is one that requires a gradient."""
+    if isinstance(value, Flow):
+        return new_leaf(value).owners
+    if isinstance(value, Weights):
         return value.owners
     if isinstance(value, Seq):
         return NO_IDS.union(*(_weights_in(item) for item in value.items))

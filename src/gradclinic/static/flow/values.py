@@ -31,7 +31,7 @@ class CutAt:
 
 @dataclass(slots=True, eq=False)
 class Flow(Value):
-    """A tensor, or a number or array taken from one. Never changed once made."""
+    """A tensor, or a number or array taken from one. Only `requires_grad_` changes it once it is made."""
 
     ops: tuple[Op, ...] = ()
     """What made it, last first, without mere changes of shape; ends where the trail is lost."""
