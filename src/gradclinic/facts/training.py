@@ -76,6 +76,8 @@ class Sample:
     """The share of gradients that are exactly zero."""
     against: float | None = None
     """The cosine between the update and the negative gradient: below 0 the step climbs."""
+    exponents: Sequence[float] = ()
+    """Now and then, the histogram of each tensor's gradient by power of two, laid end to end."""
 
 
 class NonFinite(StrEnum):

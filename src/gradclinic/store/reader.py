@@ -54,6 +54,8 @@ class StoredTraining:
     """Norms of each tensor's gradient at some of the steps."""
     samples: tuple[Sample, ...]
     activities: tuple[Activity, ...]
+    spreads: tuple[tuple[int, Sequence[float]], ...] = ()
+    """Histograms of all gradients together by power of two, at some of the steps."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,10 @@ def _training(
             )
         ),
         tuple(_activities(connection, optimizer, columns)),
+        tuple(
+            (step, unpacked(blob))
+            for step, blob in _some(connection, "exponents", "counts", optimizer, columns)
+        ),
     )
 
 

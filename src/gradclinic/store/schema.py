@@ -22,6 +22,7 @@ CREATE TABLE gradients (optimizer TEXT, step INTEGER, norms BLOB,
     PRIMARY KEY (optimizer, step));
 CREATE TABLE samples (optimizer TEXT, step INTEGER, weights BLOB, updates BLOB, largest BLOB, zeros BLOB,
     against REAL, PRIMARY KEY (optimizer, step));
+CREATE TABLE exponents (optimizer TEXT, step INTEGER, counts BLOB, PRIMARY KEY (optimizer, step));
 CREATE TABLE activations (optimizer TEXT, kind TEXT, ordinal INTEGER, place TEXT, hidden INTEGER,
     units INTEGER, PRIMARY KEY (optimizer, kind, ordinal)) WITHOUT ROWID;
 CREATE TABLE activity (optimizer TEXT, step INTEGER, kind TEXT, ordinal INTEGER, dead REAL, pinned REAL,

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TypeVar
 
+from gradclinic.facts.exponents import together
 from gradclinic.facts.training import Activation, Sample, Step
 from gradclinic.store.batch import Batch
 from gradclinic.store.schema import packed
@@ -16,6 +17,7 @@ from gradclinic.store.sieve import Sieve
 Row = TypeVar("Row")
 _MOST_STEPS = 12_000
 _MOST_ACTIVITY = 20_000
+_MOST_SPREADS = 2_000
 _MOST_ARRAYS, _FEWEST_ARRAYS = 4_000, 64
 _BYTES_OF_ARRAYS = 12_000_000
 """For all arrays over the tensors of one optimizer in one table."""
@@ -69,6 +71,11 @@ class Tables:
         connection.executemany("REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         sieve = self._sieve("samples", optimizer, self._affordable(optimizer, 4))
         sieve.sweep(connection, optimizer, len(rows), samples[-1].index)
+        spreads = [(optimizer, s.index, packed(together(s.exponents))) for s in samples if s.exponents]
+        connection.executemany("REPLACE INTO exponents VALUES (?, ?, ?)", spreads)
+        if spreads:
+            sieve = self._sieve("exponents", optimizer, _MOST_SPREADS)
+            sieve.sweep(connection, optimizer, len(spreads), samples[-1].index)
 
     def _activations(
         self, connection: sqlite3.Connection, optimizer: str, told: Sequence[Activation]

@@ -12,11 +12,12 @@ from gradclinic.pages.figures import (
     rates,
     ratios,
     scaling,
+    spread,
     tape,
 )
 from gradclinic.store.reader import StoredRun
 
-_ALL = (loss, gradients, ratios, clipping, rates, scaling, activations, memory, tape)
+_ALL = (loss, gradients, spread, ratios, clipping, rates, scaling, activations, memory, tape)
 
 
 def draw(run: StoredRun) -> tuple[list[Figure], list[Missing]]:

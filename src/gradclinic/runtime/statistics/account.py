@@ -35,6 +35,8 @@ _EVERY = 10
 """later every tenth,"""
 _CLOSELY = 50
 """and now and then with what costs most."""
+_SPREAD = 100
+"""Updates between histograms."""
 _ALERT = 10
 """Updates sampled one by one after something odd was seen."""
 _SOUND = 5
@@ -166,7 +168,8 @@ class Account:
             gradients=each,
         )
         if self.sampling:
-            self._snapshot = Snapshot.take(parameters, scale, closely=self._closely)
+            spread = self.index % _SPREAD == 0
+            self._snapshot = Snapshot.take(parameters, scale, closely=self._closely, spread=spread)
 
     def after_update(self, optimizer: torch.optim.Optimizer, amp_scale: float | None) -> None:
         step, self._next = self._next, None

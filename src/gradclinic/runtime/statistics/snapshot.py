@@ -10,6 +10,7 @@ import torch
 
 from gradclinic.facts.training import ABSENT, Sample
 from gradclinic.runtime.statistics import meter
+from gradclinic.runtime.statistics.spread import histograms
 
 _MOST_ELEMENTS = 50_000_000
 """A copy of more than this is not made: memory that is not there cannot be borrowed."""
@@ -23,9 +24,12 @@ class Snapshot:
     largest: array[float]
     zeros: array[float] | None
     """None when it was not the time for a closer look."""
+    exponents: array[float]
 
     @classmethod
-    def take(cls, parameters: list[torch.Tensor], scale: float | None, *, closely: bool) -> Snapshot:
+    def take(
+        cls, parameters: list[torch.Tensor], scale: float | None, *, closely: bool, spread: bool
+    ) -> Snapshot:
         positions = _affordable(parameters)
         copies = [meter.local(parameters[i]).detach().clone() for i in positions]
         gradients = {
@@ -40,7 +44,8 @@ class Snapshot:
             low, high = values[2 * place : 2 * place + 2]
             largest[i] = max(abs(low), abs(high)) / (scale or 1.0)
         zeros = _zeros(gradients, len(parameters)) if closely else None
-        return cls(positions, copies, len(parameters), largest, zeros)
+        exponents = histograms(gradients, len(parameters)) if spread and not scale else array("f")
+        return cls(positions, copies, len(parameters), largest, zeros, exponents)
 
     def compare(self, parameters: list[torch.Tensor], index: int) -> Sample:
         """Consumes the copies: each becomes the old weights minus the new ones."""
@@ -56,7 +61,7 @@ class Snapshot:
             updates[position] = values[len(self.positions) + place]
         against = None if self.zeros is None else self._against([parameters[i].grad for i in self.positions])
         self.copies.clear()
-        return Sample(index, weights, updates, self.largest, self.zeros or (), against)
+        return Sample(index, weights, updates, self.largest, self.zeros or (), against, self.exponents)
 
     def _against(self, gradients: list[torch.Tensor | None]) -> float | None:
         """The cosine between what was subtracted from the weights and their gradients."""
