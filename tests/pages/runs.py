@@ -9,6 +9,7 @@ from typing import Any
 
 from gradclinic.facts import Actor, ActorKind
 from gradclinic.facts.memory import Held, MemoryAccount
+from gradclinic.facts.exponents import BINS
 from gradclinic.facts.training import Activation, ActivationSample, Sample, Step, TensorInfo
 from gradclinic.store.writer import Store
 
@@ -38,7 +39,7 @@ def train(store: Store, first: int, count: int, *, tensors: int = 3, every: int 
         store.updated(OPTIMIZER.id, step)
         if index % (10 * every) == 0:
             weights, moved = array("d", [1.0]) * tensors, array("d", [1e-3]) * tensors
-            store.sampled(OPTIMIZER.id, Sample(index, weights, moved))
+            store.sampled(OPTIMIZER.id, Sample(index, weights, moved, exponents=[1.0] * BINS))
             kinds = ("relu", "tanh")
             told = (ActivationSample(index, 0.1, 0.2, 1.0),)
             store.activated(

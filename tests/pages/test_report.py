@@ -47,6 +47,7 @@ def test_every_figure_that_has_data_is_drawn(tmp_path):
         "loss",
         "flow",
         "bars",
+        "spread",
         "ratios",
         "norm",
         "norms",
