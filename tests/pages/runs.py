@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gradclinic.facts import Actor, ActorKind
-from gradclinic.facts.memory import Held, MemoryAccount
 from gradclinic.facts.exponents import BINS
+from gradclinic.facts.memory import Held, MemoryAccount
 from gradclinic.facts.training import Activation, ActivationSample, Sample, Step, TensorInfo
 from gradclinic.store.writer import Store
 
