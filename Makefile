@@ -17,7 +17,7 @@ test: $(STAMP)
 
 test-integrations: $(STAMP)
 	scripts/install_browser
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser,integrations]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/integrations
 
 lint: $(STAMP)

@@ -18,6 +18,7 @@ _LAZY = {
     "parameter_groups": "gradclinic.train",
     "probe_compile": "gradclinic.probes.compile",
     "probe_flow": "gradclinic.probes.flow",
+    "probe_lr": "gradclinic.probes.lr",
     "share_compiled": "gradclinic.compile.share",
     "verified_compile": "gradclinic.compile.verified",
     "watch": "gradclinic.watching",

@@ -12,27 +12,41 @@ from gradclinic.engine import judge
 from gradclinic.findings import Diagnosis, Summary
 from gradclinic.judged import judged
 from gradclinic.runtime import Recording
+from gradclinic.sinks import Logbook, Sink, sinks_of
 
 
-def watch(model: nn.Module, *optimizers: torch.optim.Optimizer) -> Monitor:
+def watch(
+    model: nn.Module | None = None, *optimizers: torch.optim.Optimizer, to: object = None
+) -> Monitor:
     """Observe what follows: `monitor = watch(model, optimizer)` before the loop, `monitor.diagnose()` after.
 
     Training is not changed by it. All models and optimizers of the process are seen; those given here
     are known by these names from the first update on. `monitor.stop()`, or the end of a `with` block,
     puts torch back as it was.
+
+    The numbers of the run and its alerts go into `to`, if given: a `SummaryWriter`, a run of wandb,
+    mlflow or trackio, any of those modules, a `gradclinic.sinks.Sink`, or a list of them.
     """
-    return Monitor(model, optimizers)
+    return Monitor(model, optimizers, sinks_of(to))
 
 
 class Monitor:
     """A running observation."""
 
-    def __init__(self, model: nn.Module, optimizers: tuple[torch.optim.Optimizer, ...]) -> None:
+    def __init__(
+        self,
+        model: nn.Module | None,
+        optimizers: tuple[torch.optim.Optimizer, ...],
+        sinks: tuple[Sink, ...] = (),
+    ) -> None:
         self._recording = Recording()
         self._recording.complete = False
         self._recording.__enter__()
         self._recording.introduce(model, optimizers)
-        self._target = type(model).__name__
+        self._logbook = Logbook(sinks, self.diagnose) if sinks else None
+        if self._logbook is not None:
+            self._recording.listen(self._logbook)
+        self._target = type(model).__name__ if model is not None else "training"
         self._began = time.monotonic()
 
     def diagnose(self) -> Diagnosis:
@@ -52,7 +66,11 @@ class Monitor:
 
     def stop(self) -> None:
         """Observe no more; what was seen can still be diagnosed."""
+        if not self._recording.watching:
+            return
         self._recording.__exit__(None, None, None)
+        if self._logbook is not None:
+            self._logbook.close(self.diagnose())
 
     def __enter__(self) -> Monitor:
         return self

@@ -170,3 +170,22 @@ def test_printed_it_is_the_report_of_the_command():
     assert str(Diagnosis("run", "train.py", (_finding(),))).startswith(
         "train.py:12: error GC109 clip-after-step\n"
     )
+
+
+def test_the_curve_of_a_rate_sweep_draws_itself():
+    def make() -> gradclinic.Case:
+        torch.manual_seed(0)
+        x = torch.randn(32, 4)
+        return gradclinic.Case(
+            nn.Linear(4, 1),
+            (x, x.sum(1, keepdim=True)),
+            lambda out, batch: nn.functional.mse_loss(out, batch[1]),
+            optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.1),
+        )
+
+    curve = gradclinic.probe_lr(make())
+    assert curve.suggestion is not None
+    shown = curve._repr_html_()
+    assert {"svg", "polyline", "circle"} <= _Tags(shown).tags
+    assert f"suggestion {curve.suggestion:.2g}" in shown
+    assert str(curve).splitlines()[-1].startswith(f"lr: train with {curve.suggestion:.2g}")

@@ -59,6 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="EXPERIMENTS",
         help="then make experiments on the first training step: overfit,init,lr,batch",
     )
+    parser.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        metavar="LOG[:WHERE]",
+        help="write the numbers and alerts into tensorboard, wandb, mlflow or trackio too",
+    )
     parser.add_argument("--no-store", action="store_true", help="keep nothing of the run in .gradclinic/")
     parser.add_argument(
         "--verbose", action="store_true", help="a line now and then on how the training goes"
@@ -97,6 +104,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_command(command: Sequence[str], args: argparse.Namespace) -> int:
+    if args.log:
+        raise UsageError("--log takes a script; for a command, call gradclinic.watch(to=...) in its code")
     config = config_for(args, [os.getcwd()])
     started = time.monotonic()
     kept = _kept_in(command[0], args, config)
@@ -112,6 +121,7 @@ def _run_script(words: Sequence[str], args: argparse.Namespace) -> int:
     from gradclinic.commands._experiments import experiment
     from gradclinic.commands._keeper import Keeper
     from gradclinic.commands._live import live
+    from gradclinic.commands._log import Log
     from gradclinic.runtime.script import execute
 
     program, recording, config = _prepared(words, args)
@@ -119,6 +129,7 @@ def _run_script(words: Sequence[str], args: argparse.Namespace) -> int:
     started, process = time.monotonic(), os.getpid()
     kept = _kept_in(words[0], args, config)
     keeper = Keeper(kept, recording, words, config)
+    log = Log(args.log, recording, words[0], config)
     with record_folder() as folder:
         os.environ.update(watched(os.environ, folder, args.steps, kept))
         with live(args, words[0], recording, keeper.events):
@@ -129,6 +140,7 @@ def _run_script(words: Sequence[str], args: argparse.Namespace) -> int:
         own = Record(recording.observation(), recording.steps, recording.problems, final=True)
         told, problems = (own, *records(folder)), unwatched(folder)
     kept = keeper.finish(quiet=args.quiet)
+    log.finish()
     outcomes, failures = experiment(kinds, capture, quiet=args.quiet) if kinds else ((), ())
     return _report(words[0], told, config, args, code, started, (*problems, *failures), kept, outcomes)
 
@@ -136,6 +148,7 @@ def _run_script(words: Sequence[str], args: argparse.Namespace) -> int:
 def _run_as_rank(words: Sequence[str], args: argparse.Namespace) -> int:
     """One of several ranks that a launcher started: the first diagnoses all, or one that fails."""
     from gradclinic.commands._keeper import Keeper
+    from gradclinic.commands._log import Log
     from gradclinic.runtime.scribe import Scribe, rank_now
     from gradclinic.runtime.script import execute
 
@@ -145,6 +158,7 @@ def _run_as_rank(words: Sequence[str], args: argparse.Namespace) -> int:
     kept = _kept_in(words[0], args, config)
     kept = kept and Path(meeting.agree(str(kept)))
     keeper = Keeper(kept, recording, words, config, rank_now)
+    log = Log(args.log if meeting.rank == 0 else (), recording, words[0], config)
     os.environ.update(watched(os.environ, meeting.folder, args.steps, kept))
     scribe = Scribe(recording, meeting.folder)
     code = execute(program, words[1:], recording)
@@ -152,6 +166,7 @@ def _run_as_rank(words: Sequence[str], args: argparse.Namespace) -> int:
     if os.getpid() != process:
         return code
     keeper.finish(quiet=args.quiet or not meeting.first_here)
+    log.finish()
     meeting.leave()
     if code == 0 and meeting.first_here:
         meeting.wait_for_others()

@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from html import escape
 
 from gradclinic.facts.fitting import RateRange
 
 WIDTH, HEIGHT = 64, 12
+
+
+@dataclass(frozen=True)
+class RateCurve:
+    """What `probe_lr` hands back: it draws itself in a terminal and in a notebook."""
+
+    found: RateRange
+    conclusion: str
+
+    @property
+    def suggestion(self) -> float | None:
+        return self.found.suggestion
+
+    def __str__(self) -> str:
+        return "\n".join(part for part in (sketch(self.found), self.conclusion) if part)
+
+    def _repr_html_(self) -> str:
+        return _FIGURE.format(style=_STYLE, svg=_svg(self.found), conclusion=escape(self.conclusion))
 
 
 def sketch(found: RateRange) -> str:
@@ -42,7 +61,7 @@ def sketch(found: RateRange) -> str:
 
 def page(found: RateRange, title: str) -> str:
     """One self-contained page with the curve as SVG; it loads nothing."""
-    return _PAGE.format(title=escape(title), svg=_svg(found), reason=escape(found.reason))
+    return _PAGE.format(title=escape(title), style=_STYLE, svg=_svg(found), reason=escape(found.reason))
 
 
 def _svg(found: RateRange) -> str:
@@ -90,14 +109,24 @@ def _span(points: list[tuple[float, float]], first: float) -> tuple[float, float
     return low, high if high > low else low + 1.0
 
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}: learning rate</title><style>
-body {{ font: 15px system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-svg {{ width: 100%; }} text {{ font: 11px system-ui, sans-serif; fill: currentColor; }}
-.curve {{ fill: none; stroke: #2563eb; stroke-width: 2; }} .trial {{ fill: #2563eb; opacity: .5; }}
-.tick {{ text-anchor: middle; }} .side {{ text-anchor: end; }}
-line {{ stroke-dasharray: 4 3; }} line.steepest {{ stroke: #64748b; }} line.divergence {{ stroke: #dc2626; }}
-line.suggestion {{ stroke: #16a34a; stroke-dasharray: none; stroke-width: 2; }}
-</style></head><body><h1>{title}: learning rate</h1>{svg}
-<p>{reason}</p><p>The curve is the sweep; the dots are short trials at one rate each.</p></body></html>
-"""
+_STYLE = """<style>
+.gc-rates { max-width: 60rem; font: 15px system-ui, sans-serif; }
+.gc-rates svg { width: 100%; }
+.gc-rates text { font: 11px system-ui, sans-serif; fill: currentColor; }
+.gc-rates .curve { fill: none; stroke: #2563eb; stroke-width: 2; }
+.gc-rates .trial { fill: #2563eb; opacity: .5; }
+.gc-rates .tick { text-anchor: middle; } .gc-rates .side { text-anchor: end; }
+.gc-rates line { stroke-dasharray: 4 3; }
+.gc-rates line.steepest { stroke: #64748b; } .gc-rates line.divergence { stroke: #dc2626; }
+.gc-rates line.suggestion { stroke: #16a34a; stroke-dasharray: none; stroke-width: 2; }
+</style>"""
+_LEGEND = "<p>The curve is the sweep; the dots are short trials at one rate each.</p>"
+_FIGURE = '{style}<div class="gc-rates">{svg}<p>{conclusion}</p>' + _LEGEND + "</div>"
+_PAGE = (
+    """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}: learning rate</title>{style}<style>
+body {{ margin: 2rem auto; max-width: 60rem; padding: 0 1rem; font: 15px system-ui, sans-serif; }}
+</style></head><body class="gc-rates"><h1>{title}: learning rate</h1>{svg}<p>{reason}</p>"""
+    + _LEGEND
+    + "</body></html>\n"
+)

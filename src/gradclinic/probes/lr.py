@@ -19,7 +19,7 @@ from gradclinic.case import Case
 from gradclinic.errors import UsageError
 from gradclinic.facts.fitting import RatePoint, RateRange
 from gradclinic.probes._budget import Budget
-from gradclinic.probes._picture import page, sketch
+from gradclinic.probes._picture import RateCurve, page, sketch
 from gradclinic.probes._restore import undisturbed
 from gradclinic.probes._trainee import Trainee, loss_of
 from gradclinic.probes.outcome import Outcome
@@ -37,6 +37,12 @@ HALF_DECADE = 10**0.5
 GAIN_WITH_MOMENTUM, GAIN_WITHOUT = 0.5, 0.85
 """The part of the best trial's gain to settle for. With momentum the first steps promise more at high
 rates than later ones keep, once velocity has built up; without, they tell the truth."""
+
+
+def probe_lr(case: Case, *, seconds: float = 60.0) -> RateCurve:
+    """Which learning rate suits the case; the result shows its curve in a notebook."""
+    found = rate_range(case, Budget(seconds))
+    return RateCurve(found, conclusion(found))
 
 
 def rate_range(case: Case, budget: Budget | None = None) -> RateRange:

@@ -60,10 +60,11 @@ class Recording:
         if kind is not None:
             self.complete = False
 
-    def introduce(self, model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> None:
+    def introduce(self, model: nn.Module | None, optimizers: Iterable[torch.optim.Optimizer]) -> None:
         """Objects that exist already when the recording begins."""
         actors = self._scene.actors
-        actors.adopt(model, ActorKind.MODEL, "model")
+        if model is not None:
+            actors.adopt(model, ActorKind.MODEL, "model")
         for optimizer in optimizers:
             actors.adopt(optimizer, ActorKind.OPTIMIZER, "optimizer")
 

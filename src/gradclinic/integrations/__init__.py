@@ -1,0 +1,1 @@
+"""Callbacks for training frameworks; importing one needs the framework, importing this does not."""
