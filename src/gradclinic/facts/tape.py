@@ -29,18 +29,23 @@ class EventKind(StrEnum):
     ZERO_GRAD = "zero_grad"
     FORWARD = "forward"
     """Model `actor` was called; `fresh` is True when its input is other data than the time before.
-    `bypasses`: the id of the model that wraps it for distributed training and was gone around."""
+    `bypasses`: the id of the model that wraps it for distributed training and was gone around.
+    `precision`: that of the autocast block around it. From source also `graph`, False when gradients
+    are off, and `training`, the mode as far as known, `set_at` the call that set it."""
     LOSS = "loss"
     """A loss was computed; `reduction`, `valid` (elements averaged over) and `value` where known."""
     BACKWARD = "backward"
     """`scaled`: divided for accumulation (True, False, or None when unsure). `scaler`: the id of the
     scaler whose scale the gradients carry, absent when they carry none. `in_step`: True when a
     step runs it, as its closure. `reduces`: the id of the model whose gradients ranks exchange
-    in it, absent when they do not. `factor`: the number the loss was multiplied by, None when unsure."""
+    in it, absent when they do not. `autocast`: True inside such a block. `factor`: the number the loss
+    was multiplied by, None when unsure."""
     GRAD_WRITE = "grad write"
     """Gradients were set or changed by hand (`p.grad = …`, `p.grad.div_(…)`)."""
     UNSCALE = "unscale"
     CLIP = "clip"
+    """`by_value`: True when each value is limited by itself; `cosine`, then, between the gradient
+    before and after, where it was measured."""
     WEIGHT_WRITE = "weight write"
     """Parameters were changed by hand (`p.sub_(lr * p.grad)`), not by an optimizer."""
     STEP = "step"

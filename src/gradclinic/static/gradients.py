@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from gradclinic.facts import EventKind
 from gradclinic.static import words
@@ -27,7 +28,7 @@ def act_on_gradient(walk: Walk, base: Grad, attr: str, args: Arguments, node: as
     if attr == "zero_":
         _emit(walk, EventKind.ZERO_GRAD, base.of, node)
     elif attr in _LIMITS:
-        _emit(walk, EventKind.CLIP, base.of, node)
+        _emit(walk, EventKind.CLIP, base.of, node, {"by_value": True})
     elif attr in _WRITES:
         _emit(walk, EventKind.GRAD_WRITE, base.of, node)
     else:
@@ -53,8 +54,10 @@ def assign_gradient(walk: Walk, owner: Params, value: Value | None, node: ast.AS
     _emit(walk, EventKind.ZERO_GRAD if clears else EventKind.GRAD_WRITE, owner, node)
 
 
-def _emit(walk: Walk, kind: EventKind, params: Params, node: ast.AST) -> None:
+def _emit(
+    walk: Walk, kind: EventKind, params: Params, node: ast.AST, attrs: Mapping[str, object] | None = None
+) -> None:
     models = (
         None if params.models is not None and not params.models and not params.optimizers else params.models
     )
-    walk.emit(kind, node, optimizers=params.optimizers or NOTHING, models=models)
+    walk.emit(kind, node, optimizers=params.optimizers or NOTHING, models=models, attrs=attrs)

@@ -9,6 +9,7 @@ import torch
 
 from gradclinic.facts import EventKind
 from gradclinic.runtime import graph
+from gradclinic.runtime.precision import autocast_precision
 from gradclinic.runtime.scene import Scene
 
 
@@ -39,6 +40,7 @@ def install(scene: Scene) -> None:
             scaled=_scaled(scene, roots, grad_tensors),
             factor=graph.factor(roots[0].grad_fn) if len(roots) == 1 else None,
             in_step=bool(scene.steps_under_way),
+            **_autocast(),
             **_scaler(scene, roots),
             **_reduction(scene, leaves),
         )
@@ -52,6 +54,10 @@ def install(scene: Scene) -> None:
             recorder.widen(EventKind.BACKWARD, moved)
 
     scene.wrap(torch.autograd, "backward", scope="backward", before=before, after=after)
+
+
+def _autocast() -> dict[str, Any]:
+    return {"autocast": True} if autocast_precision() else {}
 
 
 def _given(inputs: Any) -> list[torch.Tensor]:

@@ -12,6 +12,7 @@ from torch.nn.modules.loss import _Loss
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.runtime.names import callee_name, receiver_name
+from gradclinic.runtime.precision import autocast_precision
 from gradclinic.runtime.scene import Scene
 
 
@@ -34,10 +35,12 @@ def install(scene: Scene) -> None:
         wrapper = scene.replicas.bypassed(module)
         if wrapper is None:
             scene.replicas.note_sharded(module, actor)
-            recorder.emit(EventKind.FORWARD, actor, fresh=fresh)
+            recorder.emit(EventKind.FORWARD, actor, fresh=fresh, **_precision())
         else:
             concerned = scene.actors.holding(scene.replicas.parameters(wrapper))
-            recorder.emit(EventKind.FORWARD, actor, concerned, fresh=fresh, bypasses=wrapper)
+            recorder.emit(
+                EventKind.FORWARD, actor, concerned, fresh=fresh, bypasses=wrapper, **_precision()
+            )
 
     def is_fresh(actor: str, given: Iterable[Any]) -> bool | None:
         data = next(_tensors(given), None)
@@ -53,6 +56,11 @@ def install(scene: Scene) -> None:
 
     scene.forwards.before.append(called)
     scene.wrap(nn.Module, "train", scope="mode", after=mode_set)
+
+
+def _precision() -> dict[str, Any]:
+    precision = autocast_precision()
+    return {"precision": precision} if precision else {}
 
 
 def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
