@@ -84,9 +84,9 @@ class RunningNorm:
 
     name: str
     frozen: bool
-    """It has weights, none required a gradient and none changed while the run was watched."""
+    """It has weights, none required a gradient at last and none changed since then."""
     updates: int
-    """How often its statistics moved while the run was watched, optimizer steps included."""
+    """How often its statistics moved since it was frozen, while optimizers stepped."""
     built: Location | None = None
 
 

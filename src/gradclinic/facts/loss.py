@@ -50,6 +50,8 @@ class LossCall:
     saturated_share: float | None = None
     """Largest share of input probabilities seen that are exactly 0 or 1."""
     first_value: float | None = None
+    untrained: bool = False
+    """It was first called before any update, by a model that nothing was loaded into."""
     calls: int = 1
 
     @property

@@ -49,6 +49,7 @@ class WorkerRandomness:
     shared: bool
     """Two workers drew the very same."""
     where: Location | None = None
+    seen: str = "two workers returned one random sample bit for bit equal"
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def made_of_data(owner: ast.ClassDef) -> dict[str, Assigned]:
                     found.setdefault(name, Assigned(line, ast.unparse(value), bool(given)))
             for name, value, line in _written_in_place(method):
                 found.setdefault(name, Assigned(line, ast.unparse(value), given=False))
-    return {name: how for name, how in found.items() if name in _read(owner)}
+    return {name: how for name, how in found.items() if name in attributes_read(owner)}
 
 
 def _assignments(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr, int]]:
@@ -141,7 +141,8 @@ def _moves(value: ast.expr, name: str) -> bool:
     )
 
 
-def _read(owner: ast.ClassDef) -> set[str]:
+def attributes_read(owner: ast.ClassDef) -> set[str]:
+    """Attributes of itself that an object of this class reads once it is made."""
     return {
         node.attr
         for method in owner.body

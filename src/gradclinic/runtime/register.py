@@ -57,7 +57,10 @@ class NormEntry:
     name: str
     built: Location | None
     first: int
+    """Batches it had seen when it was frozen, or when it was met."""
     frozen: bool
+    mark: tuple[object, ...]
+    """Of its weights at that time."""
     last: int = 0
 
 
@@ -170,14 +173,18 @@ class Register:
         seen = int(module.num_batches_tracked)
         own = [parameter for parameter in (module.weight, module.bias) if parameter is not None]
         frozen = bool(own) and not any(parameter.requires_grad for parameter in own)
+        mark = tuple(_mark(parameter) for parameter in own)
         known = self.norms.get(id(module))
         if known is None or known[0]() is not module:
-            entry = NormEntry(path, self.built.get(module), seen, frozen)
+            entry = NormEntry(path, self.built.get(module), seen, frozen, mark)
             self.norms[id(module)] = (weakref.ref(module), entry)
         else:
             entry = known[1]
+        if frozen and not entry.frozen:
+            entry.first, entry.mark = seen, mark
         entry.last = seen
-        entry.frozen = entry.frozen and frozen and not any(self.entries[id(one)].changed for one in own)
+        # Weights that move without a gradient are an average of others, and its statistics may move too.
+        entry.frozen = frozen and mark == entry.mark
 
     def _parameter(self, name: str, parameter: torch.Tensor, hidden_in: str = "") -> Entry:
         entry = self.entries.get(id(parameter))

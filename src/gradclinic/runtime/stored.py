@@ -32,10 +32,13 @@ class StoredRows:
     @torch.no_grad()
     def before(self, fetcher: Any, indices: Any, *args: Any) -> None:
         self._before.clear()
-        dataset, rows = _underlying(fetcher.dataset, indices)
-        if dataset is None or self._fetches.get(dataset, 0) >= _FETCHES:
+        fetches = self._fetches.get(fetcher.dataset, 0)
+        if fetches >= _FETCHES:
             return
-        self._fetches[dataset] = self._fetches.get(dataset, 0) + 1
+        self._fetches[fetcher.dataset] = fetches + 1
+        dataset, rows = _underlying(fetcher.dataset, indices)
+        if dataset is None:
+            return
         self._writes = len(self._scene.writes)
         for name, stored in _columns(dataset):
             self._before.append((name, rows, [_row(stored, index) for index in rows], stored))

@@ -66,7 +66,7 @@ class Verdict:
 
     def _note(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         self._functions += 1
-        if torch.is_grad_enabled() or self._functions > _MOST_FUNCTIONS:
+        if self._functions > _MOST_FUNCTIONS:
             self._look_away()
             return
         tensors = list(tensors_in((*args, *kwargs.values())))

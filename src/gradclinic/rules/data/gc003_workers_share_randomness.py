@@ -17,7 +17,8 @@ Draw from `torch` (seeded for each worker), or make the generator in the worker,
 Seeding the generator in `__init__`: that is the copy all workers share.
 
 ## Known limits
-Needs a loader with at least two workers and a data set that is indexed.
+Needs a loader with at least two workers and a data set that is indexed. While a script runs, a generator
+that the data set itself holds and no `worker_init_fn` replaces is taken to be shared.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ rule = Rule(
     "workers-share-randomness",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.PROBE,),
+    sources=(Source.RUNTIME, Source.PROBE),
     topic="randomness of workers",
 )
 
@@ -67,6 +68,37 @@ def make():
         lambda out, batch: nn.functional.cross_entropy(out, batch[1]),
         loader=DataLoader(Jittered(), batch_size=16, num_workers=2),
     )
+"""
+
+BAD_TRAINING = """
+import random
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Jittered(Dataset):
+    def __init__(self):
+        self.x, self.draws = torch.randn(32, 4), random.Random(0)
+
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, index):
+        return self.x[index] + 0.1 * self.draws.random(), self.x[index].sum(0, keepdim=True)
+
+
+torch.manual_seed(0)
+loader = DataLoader(Jittered(), batch_size=8, num_workers=2)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
 """
 
 GOOD = """
@@ -105,7 +137,7 @@ def same_draws(seen: WorkerRandomness) -> Iterator[Finding]:
         yield rule.finding(
             f"the {seen.workers} workers of the loader draw the same random augmentation",
             seen.where,
-            evidence={"seen": "two workers returned one random sample bit for bit equal"},
+            evidence={"seen": seen.seen},
             fix="draw from torch's own stream in __getitem__, or make the generator in each worker",
             confidence=0.95,
         )

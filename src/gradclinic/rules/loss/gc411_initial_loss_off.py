@@ -18,14 +18,17 @@ A longer warm-up: it hides the first steps and leaves their cause.
 
 ## Known limits
 Judged for the losses of `torch.nn.functional` with one value for the batch. A first loss below
-chance is not reported, since trained weights start there.
+chance is not reported, since trained weights start there. While a script runs only cross-entropies are
+judged, before the first update and where nothing was loaded: ten times chance is a warning, three
+times is advice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite, log
 
-from gradclinic.facts import Source
+from gradclinic.facts import LossCall, Source
 from gradclinic.facts.levels import InitialLoss, LossLevel
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
@@ -35,7 +38,7 @@ rule = Rule(
     "initial-loss-off",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.PROBE,),
+    sources=(Source.RUNTIME, Source.PROBE),
     topic="first loss",
 )
 
@@ -52,6 +55,22 @@ def make():
     nn.init.normal_(model[-1].weight, std=3.0)
     batch = torch.randn(16, 4), torch.randint(0, 10, (16,))
     return Case(model, batch, lambda out, batch: nn.functional.cross_entropy(out, batch[1]))
+"""
+
+BAD_TRAINING = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 10))
+nn.init.normal_(model[-1].weight, std=10.0)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for step in range(15):
+    x = torch.randn(64, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(x), x.argmax(1))
+    loss.backward()
+    optimizer.step()
 """
 
 GOOD = """
@@ -71,6 +90,35 @@ def make():
 OVER_UNIFORM = 2.0
 OVER_ZERO = 10.0
 OVER_MEAN = 100.0
+OVER_CHANCE, FAR_OVER_CHANCE = 3.0, 10.0
+
+
+@rule.check
+def far_from_a_guess(call: LossCall) -> Iterator[Finding]:
+    classes = _classes(call)
+    value = call.first_value
+    if not (call.untrained and call.trains and call.reduction == "mean") or classes < 2 or value is None:
+        return
+    chance = log(classes)
+    if not isfinite(value) or value < max(OVER_CHANCE * chance, chance + OVER_CHANCE):
+        return
+    yield rule.finding(
+        f"the first {call.loss} is {value:.4g}, {value / chance:.1f} times that of a uniform guess",
+        call.where,
+        evidence={"a blind guess": f"{chance:.4g} (uniform over {classes} classes)"},
+        fix="start the last layer with small weights, and check the scale of the inputs",
+        confidence=0.8,
+        severity=None if value > FAR_OVER_CHANCE * chance else Severity.INFO,
+        subject=call.loss,
+    )
+
+
+def _classes(call: LossCall) -> int:
+    """How many a uniform guess is over; 0 where there is no such thing."""
+    if call.loss == "binary_cross_entropy_with_logits":
+        return 2
+    shape = call.input_shape or ()
+    return shape[1] if call.loss == "cross_entropy" and len(shape) > 1 and not call.target_is_float else 0
 
 
 @rule.check

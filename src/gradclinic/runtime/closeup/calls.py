@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -43,8 +44,9 @@ class Padding:
 
 
 class Calls:
-    def __init__(self, trail: Trail) -> None:
+    def __init__(self, trail: Trail, untrained: Callable[[], bool]) -> None:
         self._trail = trail
+        self._untrained = untrained
         self._calls: dict[tuple[str, Location, int], LossCall] = {}
         """By place and number of classes: one line may hold the losses of several heads."""
         self._tokens: Padding | None = None
@@ -118,6 +120,7 @@ class Calls:
             input_shape=tuple(input.shape),
             target_shape=tuple(target.shape),
             target_is_float=target.is_floating_point(),
+            untrained=self._untrained(),
             first_value=number(result) if isinstance(result, torch.Tensor) and result.dim() == 0 else None,
         )
         if not readable(target) or not readable(input) or input.numel() > _MOST_ELEMENTS:

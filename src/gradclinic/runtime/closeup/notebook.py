@@ -34,7 +34,7 @@ class Notebook:
         self._register: Register = scene.register
         self.trail = Trail()
         self.breaks = Breaks(self.trail)
-        self.calls = Calls(self.trail)
+        self.calls = Calls(self.trail, self._untrained)
         self._averages = Averages()
         self._slices = Slices(self.trail)
         self._policies = Policies(scene.actors, self._places, scene.lines)
@@ -115,6 +115,9 @@ class Notebook:
             self.calls.difference(parents[0], where, result)
         if name == "matmul" and len(args) >= 2 and isinstance(args[0], torch.Tensor):
             self._weights_applied(self.trail.of(args[0]), where)
+
+    def _untrained(self) -> bool:
+        return self._recorder.steps == 0 and not len(self._register.loaded)
 
     def imported(self, result: torch.Tensor) -> None:
         """`torch.from_numpy` is no function the mode sees."""

@@ -19,7 +19,7 @@ def install(scene: Scene) -> None:
     recorder = scene.recorder
     loads: list[object] = []
     saved: set[str] = set()
-    to_go_on_from: list[Location] = []
+    to_go_on_from: list[tuple[Location, int]] = []
 
     def before_load(module: nn.Module, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> None:
         # Not module.state_dict(): it runs hooks, and those of sharded models talk to other ranks.
@@ -49,13 +49,14 @@ def install(scene: Scene) -> None:
         holds = set(_parts(thing))
         saved.update(holds)
         if {"model", "progress"} <= holds:
-            to_go_on_from.append(recorder.places.here())
+            to_go_on_from.append((recorder.places.here(), recorder.steps))
 
     def tell() -> Iterator[object]:
         yield from loads
-        if to_go_on_from:
+        # What is saved once, when all is done, is a result and not a place to go on from.
+        if to_go_on_from and recorder.steps > to_go_on_from[0][1]:
             exists = {_PARTS[a.kind] for a in scene.actors.known.values() if a.kind in _PARTS}
-            yield Saves(to_go_on_from[0], frozenset(saved), frozenset(exists))
+            yield Saves(to_go_on_from[0][0], frozenset(saved), frozenset(exists))
 
     scene.wrap(nn.Module, "load_state_dict", scope="checkpoint load", before=before_load)
     scene.wrap(torch, "save", scope="checkpoint save", after=after_save)

@@ -11,16 +11,22 @@ from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from gradclinic.facts import EventKind
+from gradclinic.facts.stored import WorkerRandomness
 from gradclinic.runtime.patching import unseen
 from gradclinic.runtime.scene import Scene
 from gradclinic.runtime.stored import StoredRows
+from gradclinic.runtime.workers import shared_generator
 
 
 def install(scene: Scene) -> None:
     recorder = scene.recorder
+    shared: list[WorkerRandomness] = []
     loops: weakref.WeakKeyDictionary[DataLoader[Any], str] = weakref.WeakKeyDictionary()
 
     def begun(_: object, loader: DataLoader[Any]) -> None:
+        if loader not in loops:
+            told = shared_generator(loader, recorder.places)
+            shared.extend([told] if told is not None else [])
         loop = loops.setdefault(loader, f"loader-{len(loops) + 1}")
         recorder.emit(EventKind.EPOCH_BEGIN, loop=loop, known=True)
 
@@ -47,5 +53,6 @@ def install(scene: Scene) -> None:
     stored = StoredRows(scene)
     scene.wrap(_MapDatasetFetcher, "fetch", scope="fetch", before=stored.before, after=stored.after)
     scene.facts.append(stored.tell)
+    scene.facts.append(lambda: shared)
     scene.wrap(DataLoader, "__iter__", scope="loader", after=begun)
     scene.patches.replace(_BaseDataLoaderIter, "__next__", unseen(__next__))

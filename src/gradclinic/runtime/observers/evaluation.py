@@ -48,7 +48,7 @@ class _Pass:
 class Modes:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self.verdict = Verdict(scene.recorder, self.judged)
+        self.verdict = Verdict(scene.recorder, self._count_judged)
         self._models: MutableMapping[nn.Module, _Model] = WeakIdKeyDictionary()
         self._by_id: dict[int, _Model] = {}
         self._since_step: dict[int, tuple[weakref.ref[nn.Module], Location, bool]] = {}
@@ -87,7 +87,11 @@ class Modes:
 
     def judged(self, *args: Any, **kwargs: Any) -> None:
         """A loss or a score was computed; with gradients off it can only be for looking at."""
-        if self._last_quiet is not None and not torch.is_grad_enabled():
+        if not torch.is_grad_enabled():
+            self._count_judged()
+
+    def _count_judged(self) -> None:
+        if self._last_quiet is not None:
             self._judged[self._last_quiet] = self._judged.get(self._last_quiet, 0) + 1
             self._last_quiet = None
 
