@@ -16,7 +16,6 @@ from gradclinic.static.flow.machine import Machine, TooLong
 from gradclinic.static.flow.statements import execute
 from gradclinic.static.flow.torch_names import LOSS_FUNCTIONS, LOSSES
 from gradclinic.static.flow.write_facts import write_cases
-from gradclinic.static.syntax import last_name
 from gradclinic.static.values import ClassDef, Frame, Func, FunctionNode, Instance
 from gradclinic.static.walk import Arguments, BreakLoop, ContinueLoop, ReturnValue, Stop
 
@@ -25,6 +24,8 @@ _LEFT = (ReturnValue, BreakLoop, ContinueLoop, Stop)
 _TELLING = re.compile(
     r"backward\(|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|binary_cross_entropy|BCELoss|BCEWithLogitsLoss"
 )
+_NAMED_LOSS = re.compile(rf"(\w+)\s*=\s*[\w.]*\b(?:{'|'.join(LOSSES)})\(")
+_CALLED = frozenset({*LOSS_FUNCTIONS, *LOSSES, "backward", "manual_backward"})
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False|freeze")
 
 _TEST = re.compile(r"(^|[/\\])(tests?[/\\][^/\\]*|test_[^/\\]*|[^/\\]*_test)\.py$")
@@ -38,7 +39,7 @@ def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     machine = Machine(path, top, execute, evaluate, freezes=bool(_FREEZES.search(text)))
     machine.homes[id(top)] = path
     try:
-        _run(machine, tree)
+        _run(machine, tree, text)
     except (TooLong, RecursionError):
         machine.log.finished = False
     log = machine.log
@@ -55,7 +56,7 @@ def _place(fact: object) -> Location:
     return place
 
 
-def _run(machine: Machine, tree: ast.Module) -> None:
+def _run(machine: Machine, tree: ast.Module, text: str) -> None:
     top = machine.frame
     for statement in tree.body:
         try:
@@ -63,7 +64,7 @@ def _run(machine: Machine, tree: ast.Module) -> None:
         except _LEFT:
             break
     anomaly = machine.anomaly
-    for function, owner in _telling_functions(tree):
+    for function, owner in _telling_functions(tree, text):
         if function not in machine.reached:
             machine.frame, machine.anomaly = top, anomaly
             with contextlib.suppress(*_LEFT):
@@ -86,30 +87,21 @@ def _run_alone(machine: Machine, function: FunctionNode, owner: ast.ClassDef | N
     call_function(machine, found, nobody, function)
 
 
-def _telling_functions(tree: ast.Module) -> list[tuple[FunctionNode, ast.ClassDef | None]]:
-    """Functions that call a loss or backward themselves, the outermost ones."""
+def _telling_functions(tree: ast.Module, text: str) -> list[tuple[FunctionNode, ast.ClassDef | None]]:
+    """Functions that call a loss or backward themselves, the outermost ones.
+
+    The text is asked, not the tree: which functions are worth running is no judgement, and must be quick.
+    """
+    lines = text.splitlines()
+    named = [_NAMED_LOSS.search(line) for line in lines if "Loss(" in line]
+    names = {match[1] for match in named if match}
+    calls = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names | _CALLED)))})\b[\w\]\"')]*\s*\(")
     found: list[tuple[FunctionNode, ast.ClassDef | None]] = []
-    losses = _loss_names(tree)
     for node in tree.body:
-        members = node.body if isinstance(node, ast.ClassDef) else [node]
-        for member in members:
-            if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)) and _tells(member, losses):
-                found.append((member, node if isinstance(node, ast.ClassDef) else None))
+        owner = node if isinstance(node, ast.ClassDef) else None
+        for member in owner.body if owner else [node]:
+            if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                body = "\n".join(lines[member.lineno - 1 : member.end_lineno])
+                if calls.search(body):
+                    found.append((member, owner))
     return found
-
-
-def _loss_names(tree: ast.Module) -> frozenset[str]:
-    """Torch's losses, and the names this file gives to them."""
-    given: set[str] = set()
-    for node in ast.walk(tree):
-        made = node.value if isinstance(node, ast.Assign) else None
-        if isinstance(node, ast.Assign) and isinstance(made, ast.Call) and last_name(made.func) in LOSSES:
-            given.update(last_name(target) for target in node.targets)
-    return LOSS_FUNCTIONS | given | {"backward", "manual_backward"}
-
-
-def _tells(function: FunctionNode, losses: frozenset[str]) -> bool:
-    return any(
-        isinstance(node, ast.Call) and (last_name(node.func) in losses or last_name(node.func) in LOSSES)
-        for node in ast.walk(function)
-    )
