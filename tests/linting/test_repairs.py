@@ -53,7 +53,8 @@ FIXED = [
 def test_the_rules_whose_repair_is_mechanical_have_one():
     having = {parameter.id.partition("-")[0] for parameter in FIXED}
     order = {"GC101", "GC102", "GC103", "GC104", "GC105", "GC109", "GC110", "GC111", "GC112"}
-    assert having >= order | {"GC501", "GC502", "GC503", "GC504"}
+    graphs = {"GC209", "GC210", "GC212", "GC406"}
+    assert having >= order | graphs | {"GC501", "GC502", "GC503", "GC504"}
 
 
 @pytest.mark.parametrize(("code", "script"), FIXED)
@@ -165,3 +166,16 @@ def test_characters_of_several_bytes_do_not_shift_anything():
     assert "é" in fixed(text, unsafe=True)
     text = loop("optimizer.zero_grad()\nscaler.scale(loss).backward()\noptimizer.step()  # schön, é")
     assert "    scaler.step(optimizer)  # schön, é\n    scaler.update()\n" in fixed(text)
+
+
+@pytest.mark.parametrize(
+    ("written", "left"),
+    [
+        ("loss.backward( retain_graph=True )", "loss.backward()"),
+        ("loss.backward(None, retain_graph=True)", "loss.backward(None)"),
+        ("loss.backward(retain_graph=True, inputs=None)  # all", "loss.backward(inputs=None)  # all"),
+    ],
+)
+def test_a_keyword_goes_with_its_comma(written: str, left: str):
+    script = loop(f"optimizer.zero_grad()\n{written}\noptimizer.step()")
+    assert fixed(script) == script.replace(written, left)

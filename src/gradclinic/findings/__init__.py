@@ -1,6 +1,6 @@
 """What is said to the user: findings, ranked into a diagnosis."""
 
-from gradclinic.findings.change import Change, Insert, Move, Remove, Rewrite, Side, Word
+from gradclinic.findings.change import Change, Insert, Keyword, Move, Remove, Rewrite, Side, Suffix, Word
 from gradclinic.findings.diagnosis import Check, Diagnosis, Point, State, Summary
 from gradclinic.findings.finding import Edit, Evidence, Finding, Fix, Kind, Severity
 from gradclinic.findings.table import Table
@@ -14,6 +14,7 @@ __all__ = [
     "Finding",
     "Fix",
     "Insert",
+    "Keyword",
     "Kind",
     "Move",
     "Point",
@@ -22,6 +23,7 @@ __all__ = [
     "Severity",
     "Side",
     "State",
+    "Suffix",
     "Summary",
     "Table",
     "Word",

@@ -63,4 +63,22 @@ class Remove:
     repeats: Location
 
 
-Change = Move | Insert | Rewrite | Remove
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """The call of `method` at `what` passes `name=text`, or, without a text, passes it no longer."""
+
+    what: Location
+    method: str
+    name: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Suffix:
+    """What the statement at `what` adds to a list or a sum gets `text` behind it."""
+
+    what: Location
+    text: str
+
+
+Change = Move | Insert | Rewrite | Remove | Keyword | Suffix

@@ -7,7 +7,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gradclinic.facts import Location
-from gradclinic.findings import Change, Edit, Finding, Fix, Insert, Move, Remove, Rewrite, Side, Word
+from gradclinic.findings import (
+    Change,
+    Edit,
+    Finding,
+    Fix,
+    Insert,
+    Keyword,
+    Move,
+    Remove,
+    Rewrite,
+    Side,
+    Suffix,
+    Word,
+)
+from gradclinic.linting.arguments import keyword_edit, suffix_edit
 from gradclinic.linting.statements import Statement, Statements
 from gradclinic.source_text import SourceText
 
@@ -54,6 +68,16 @@ def _edits(change: Change, page: Statements, path: str) -> tuple[list[Edit], boo
             return _rewrite(change, page, path)
         case Remove():
             return _remove(change, page, path)
+        case Keyword():
+            return _inside(keyword_edit(change, _at(change.what, page, path), page, path))
+        case Suffix():
+            return _inside(suffix_edit(change, _at(change.what, page, path), page, path))
+
+
+def _inside(edit: Edit | None) -> tuple[list[Edit], bool]:
+    if edit is None:
+        raise DoesNotFit
+    return [edit], True
 
 
 def _move(change: Move, page: Statements, path: str) -> tuple[list[Edit], bool]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import RetainedGraph, Source
-from gradclinic.findings import Finding, Severity
+from gradclinic.findings import Finding, Fix, Keyword, Severity
 from gradclinic.rules._rule import Rule
 
 rule = Rule(
@@ -79,6 +79,10 @@ def kept_for_nothing(kept: RetainedGraph) -> Iterator[Finding]:
         "retain_graph=True keeps graphs that no second backward uses",
         kept.where,
         evidence={"backwards looked at": kept.calls, "operations kept": kept.nodes},
-        fix="remove retain_graph=True",
+        fix=Fix(
+            "remove retain_graph=True",
+            changes=(Keyword(kept.where, "backward", "retain_graph", None),),
+            safe=True,
+        ),
         confidence=0.92,
     )

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from gradclinic.facts import Cut, CutKind, CutRole, Source
 from gradclinic.facts.reach import GradientReach
-from gradclinic.findings import Finding, Severity
+from gradclinic.findings import Finding, Fix, Keyword, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.graph._cuts import cut_seen
 
@@ -108,7 +108,10 @@ def gradient_is_a_constant(cut: Cut) -> Iterator[Finding]:
         "a gradient that is part of the objective was taken without create_graph: it trains nothing",
         cut.where,
         evidence=cut_seen(cut),
-        fix="pass create_graph=True to this autograd.grad",
+        fix=Fix(
+            "pass create_graph=True to this autograd.grad",
+            changes=(Keyword(cut.where, "grad", "create_graph", "True"),) if cut.where else (),
+        ),
         confidence=0.95,
     )
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Crash, CrashKind, KeptGraphs, Source
-from gradclinic.findings import Finding, Severity
+from gradclinic.findings import Finding, Fix, Severity, Suffix
 from gradclinic.rules._rule import Rule
 
 rule = Rule(
@@ -102,7 +102,7 @@ def losses_kept(kept: KeptGraphs) -> Iterator[Finding]:
         else f"{'outputs' if kept.outputs else 'losses'} of past updates are kept here, each with its graph",
         kept.where,
         evidence={"losses alive": f"{kept.alive} of {kept.of}"} if kept.of else {},
-        fix="keep the number: loss.item(), or loss.detach()",
+        fix=Fix("keep the number: loss.item(), or loss.detach()", changes=(Suffix(kept.where, ".detach()"),)),
         confidence=0.92 if kept.of else 0.85,
         severity=Severity.INFO if kept.outputs else None,
     )

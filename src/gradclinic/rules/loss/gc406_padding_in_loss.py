@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import LossCall, Source
-from gradclinic.findings import Finding, Severity
+from gradclinic.findings import Finding, Fix, Keyword, Severity
 from gradclinic.rules._rule import Rule
 
 rule = Rule(
@@ -101,7 +101,10 @@ def padding_counts(call: LossCall) -> Iterator[Finding]:
         yield rule.finding(
             f"the target is filled up with {call.padding_value}, and the padding counts in the loss",
             call.where,
-            fix=f"pass ignore_index={call.padding_value}",
+            fix=Fix(
+                f"pass ignore_index={call.padding_value}",
+                changes=(Keyword(call.where, call.loss, "ignore_index", str(call.padding_value)),),
+            ),
             confidence=0.8,
         )
         return
