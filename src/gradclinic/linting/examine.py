@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 
 from gradclinic.cells import SUFFIX
@@ -15,6 +17,7 @@ from gradclinic.findings import Check, Finding, Point
 from gradclinic.ignores import without_ignored
 from gradclinic.judged import judged
 from gradclinic.linting.files import STDIN
+from gradclinic.linting.modules import finder
 from gradclinic.linting.notebooks import program
 from gradclinic.linting.repairs import with_edits
 from gradclinic.source_text import SourceText, UnreadableSource, decode, read_source
@@ -38,7 +41,10 @@ def examine(path: str, config: Config) -> Examined:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _examine(path, config)
+        with warnings.catch_warnings():
+            # Python's own remarks on how the file is written are not what was asked for.
+            warnings.simplefilter("ignore")
+            return _examine(path, config)
     finally:
         if collecting:
             gc.enable()
@@ -81,10 +87,23 @@ def examine_text(source: SourceText, name: str, config: Config) -> Examined:
         judgement = whole.in_lines(judge([observation], codes))
         found = whole.in_cells(_finished(judgement, whole.code))
     else:
-        observation = observe_source(source.text, name)
-        found = _finished(judge([observation], codes), source)
+        observation = observe_source(source.text, name, finder(name))
+        found = tuple(_with_others(judge([observation], codes), source, name, config))
     looked_at = judged([observation], found)
     return Examined(found, looked_at.topics, looked_at.checklist)
+
+
+def _with_others(
+    found: tuple[Finding, ...], source: SourceText, name: str, config: Config
+) -> Iterator[Finding]:
+    """What is found in this file, and in the modules it imports from as far as they may be judged."""
+    for finding in found:
+        path = finding.location.path if finding.location else name
+        if path == name:
+            yield from _finished((finding,), source)
+        elif finding.code in config.codes(path) and not config.excludes(path):
+            fix = replace(finding.fix, changes=()) if finding.fix else None
+            yield from without_ignored([replace(finding, fix=fix)], read_source(path).text)
 
 
 def _finished(found: tuple[Finding, ...], code: SourceText) -> tuple[Finding, ...]:

@@ -11,7 +11,7 @@ from itertools import chain
 
 from gradclinic.config import Config
 from gradclinic.findings import Diagnosis, Summary
-from gradclinic.findings.diagnosis import in_order, strongest
+from gradclinic.findings.diagnosis import in_order, merge, strongest
 from gradclinic.linting.examine import Examined, examine
 from gradclinic.linting.files import collect
 
@@ -33,7 +33,7 @@ def lint(paths: Sequence[str], config: Config, jobs: int = 0) -> Diagnosis:
     return Diagnosis(
         command="lint",
         target=" ".join(paths),
-        findings=in_order(chain.from_iterable(one.findings for one in done)),
+        findings=in_order(merge(chain.from_iterable(one.findings for one in done))),
         judged=strongest(chain.from_iterable(one.judged for one in done), lambda check: check.check),
         checklist=strongest(chain.from_iterable(one.checklist for one in done), lambda point: point.point),
         summary=Summary(

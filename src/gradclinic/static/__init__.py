@@ -1,5 +1,7 @@
 """Source text, executed on abstract values, becomes the same tape a running program would leave."""
 
+from gradclinic.static.modules import Find
 from gradclinic.static.observe import observe_source
+from gradclinic.static.values import Module
 
-__all__ = ["observe_source"]
+__all__ = ["Find", "Module", "observe_source"]

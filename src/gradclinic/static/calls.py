@@ -8,6 +8,7 @@ from gradclinic.static import methods, words
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
+from gradclinic.static.modules import resolved
 from gradclinic.static.opaque import call_outside, models_in
 from gradclinic.static.roles import infer
 from gradclinic.static.survey import Can
@@ -49,6 +50,9 @@ def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) ->
         joined = Arguments([*func.args, *args.positional], {**func.keywords, **args.keywords}, args.partial)
         return call(walk, func.func, joined, node, name)
     if isinstance(func, Lib):
+        known = resolved(walk, func)
+        if known is not func:
+            return call(walk, known, args, node, name)
         if func.name == "functools.partial" and args.positional:
             return Partial(args.positional[0], args.positional[1:], args.keywords)
         return call_library(walk, func.name, args, node)

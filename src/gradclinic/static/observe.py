@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from gradclinic.facts import EventKind, Location, Observation, Source, Tape
 from gradclinic.static.conduct import evaluations, modes_of_training
 from gradclinic.static.flow import flow_cases
+from gradclinic.static.modules import Find, imported
 from gradclinic.static.plain import plain_facts
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.roots import STEPS_PER_FILE, find_roots, shape_of, walk_root
 from gradclinic.static.survey import Survey
+from gradclinic.static.values import Module
 from gradclinic.static.walk import Budget
 
 _TELLING = frozenset(
@@ -25,21 +28,26 @@ _TELLING = frozenset(
 )
 
 
-def observe_source(text: str, path: str) -> Observation:
-    """The tapes of the training loops in `text`. SyntaxError and ValueError are those of `ast.parse`."""
+def observe_source(text: str, path: str, find: Find | None = None) -> Observation:
+    """The tapes of the training loops in `text`; `find` gives the other modules of its project.
+
+    SyntaxError and ValueError are those of `ast.parse`.
+    """
     tree = ast.parse(text, path)
     try:
         facts = (*flow_cases(tree, text, path), *((fact,) for fact in plain_facts(tree, text, path)))
-        return Observation(Source.STATIC, (*_loops(tree, text, path), *facts))
+        return Observation(Source.STATIC, (*_loops(tree, text, path, imported(tree, find)), *facts))
     except RecursionError:
         return Observation(Source.STATIC, gaps={"loop": "the source is nested too deeply to be followed"})
 
 
-def _loops(tree: ast.Module, text: str, path: str) -> tuple[tuple[object, ...], ...]:
+def _loops(
+    tree: ast.Module, text: str, path: str, modules: Mapping[str, Module]
+) -> tuple[tuple[object, ...], ...]:
     """The tapes of the file, each root with its paths."""
-    if "backward" not in text and "step" not in text:
+    if "backward" not in text and "step" not in text and not modules:
         return ()
-    survey = Survey(tree)
+    survey = Survey(tree, modules)
     relevance = Relevance(survey)
     cases: list[tuple[object, ...]] = []
     reached: set[ast.AST] = set()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradclinic.facts import Tape
 from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
+from gradclinic.static.modules import define
 from gradclinic.static.paths import Choices, explore
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
@@ -45,7 +45,10 @@ def find_roots(tree: ast.Module, survey: Survey) -> Iterator[Root]:
     acting = [
         node
         for node in survey.qualnames
-        if node not in survey.nested and node.name not in _HOOKS and survey.can(node) & Can.ACT
+        if node not in survey.nested
+        and node not in survey.foreign
+        and node.name not in _HOOKS
+        and survey.can(node) & Can.ACT
     ]
     for node in acting:
         if not node.name.startswith("__") and not _mentioned(node, acting, survey):
@@ -108,6 +111,7 @@ def _walk(
         period=period,
         execute=execute,
         call=call_function,
+        modules=survey.modules,
         reached=reached,
     )
     finished = True
@@ -122,7 +126,11 @@ def _walk(
 
 
 def _all_reached(survey: Survey, reached: set[ast.AST]) -> bool:
-    return all(node in reached for node in survey.qualnames if survey.can(node) & Can.ACT)
+    return all(
+        node in reached
+        for node in survey.qualnames
+        if node not in survey.foreign and survey.can(node) & Can.ACT
+    )
 
 
 def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
@@ -130,7 +138,7 @@ def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
         execute(walk, tree.body)
         return
     walk.reached.add(root.node)
-    _define(walk, tree)
+    define(walk, tree)
     func = _bound(walk, root)
     if func is None:
         return
@@ -140,17 +148,6 @@ def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
     walk.no_grad += without_gradients(func)
     walk.active.append(root.node)
     execute(walk, root.node.body)
-
-
-def _define(walk: Walk, tree: ast.Module) -> None:
-    """The module's names, without what its top level does."""
-    walk.recorder.muted += 1
-    for statement in tree.body:
-        if isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Expr)):
-            continue
-        with contextlib.suppress(ReturnValue, BreakLoop, ContinueLoop, Stop):
-            execute(walk, [statement])
-    walk.recorder.muted -= 1
 
 
 def _completed(walk: Walk, cls: ClassDef, method: FunctionNode) -> ClassDef:

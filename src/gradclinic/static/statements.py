@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradclinic.static import contexts, holdings, imports, loops, words
+from gradclinic.static import contexts, holdings, loops, modules, words
 from gradclinic.static.arithmetic import binary
 from gradclinic.static.conditions import holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup, spread
@@ -345,7 +345,11 @@ def _decorator(walk: Walk, node: ast.expr) -> str:
 
 def _class(walk: Walk, node: ast.ClassDef) -> None:
     outer = walk.frame
-    bases = tuple(evaluate(walk, base) for base in node.bases if not isinstance(base, ast.Starred))
+    bases = tuple(
+        modules.resolved(walk, evaluate(walk, base))
+        for base in node.bases
+        if not isinstance(base, ast.Starred)
+    )
     defined = ClassDef(node, outer, node.name, bases)
     outer.vars[node.name] = defined
     walk.frame = Frame(f"{node.name}", outer)
@@ -361,7 +365,7 @@ def _class(walk: Walk, node: ast.ClassDef) -> None:
 
 
 def _import(walk: Walk, node: ast.Import | ast.ImportFrom) -> None:
-    walk.frame.vars.update(imports.bindings(node))
+    walk.frame.vars.update(modules.bindings(walk, node))
 
 
 _HANDLERS: dict[type[ast.stmt], Callable[[Walk, Any], None]] = {

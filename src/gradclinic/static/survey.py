@@ -7,8 +7,9 @@ file can touch gradients at all, so that only those are branched and unrolled.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from gradclinic.static import words
 from gradclinic.static.syntax import (
@@ -20,7 +21,7 @@ from gradclinic.static.syntax import (
     torch_method,
     unfreezes,
 )
-from gradclinic.static.values import FunctionNode
+from gradclinic.static.values import FunctionNode, Module
 
 
 class Can:
@@ -101,7 +102,9 @@ class Branches:
 
 
 class Survey:
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, modules: Mapping[str, Module] = MappingProxyType({})) -> None:
+        self.modules = modules
+        """Other modules of the project that the file imports from, as it spells them."""
         self.functions: dict[str, list[FunctionNode]] = {}
         self.classes: dict[str, ast.ClassDef] = {}
         self.qualnames: dict[FunctionNode, str] = {}
@@ -128,6 +131,10 @@ class Survey:
         self._beats: dict[ast.AST, bool] = {}
         self.own: list[tuple[ast.stmt, Facts]] = []
         """Every statement with what it does by itself, without the statements inside it."""
+        for other in {module.path: module.tree for module in modules.values()}.values():
+            self._block(other.body, "", None, in_function=False)
+        self.foreign = set(self.qualnames)
+        """Functions of those other modules."""
         self._block(tree.body, "", None, in_function=False)
         self.moduli |= {self._constants[name] for name in self._modulus_names & self._constants.keys()}
 

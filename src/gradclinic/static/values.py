@@ -54,6 +54,14 @@ class Lib(Value):
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Another file of the project."""
+
+    path: str
+    tree: ast.Module
+
+
 @lru_cache(maxsize=8192)
 def library(name: str) -> Lib:
     """One value for all mentions of a name; nothing about it ever changes."""
@@ -71,6 +79,16 @@ class Frame:
     """Names declared `global` or `nonlocal`."""
     owner: Value | None = None
     """What `super()` refers to."""
+    path: str = ""
+    """Of a module of the project other than the file that is read."""
+
+    @property
+    def module(self) -> Frame:
+        """The frame of the module that all this happens in."""
+        frame = self
+        while frame.parent is not None:
+            frame = frame.parent
+        return frame
 
 
 @dataclass(slots=True, eq=False)

@@ -11,7 +11,7 @@ from gradclinic.static.paths import Choices
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.survey import Survey
-from gradclinic.static.values import NOTHING, Frame, Func, Keys, Num, Value
+from gradclinic.static.values import NOTHING, Frame, Func, Keys, Module, Num, Value
 
 DEEPEST_CALL = 24
 DEEPEST_SUMMARY = 5
@@ -83,6 +83,10 @@ class Walk:
     call: Callable[[Walk, Func, Arguments, ast.AST], Value]
     assigning: str = ""
     """What the value being computed will be called."""
+    modules: Mapping[str, Module] = field(default_factory=dict)
+    """Other modules of the project that the file imports from, as it spells them."""
+    opened: dict[str, Frame] = field(default_factory=dict)
+    """The names of those that were needed so far, by path."""
     reached: set[ast.AST] = field(default_factory=set)
     active: list[ast.AST] = field(default_factory=list)
     summarising: int = 0
@@ -112,7 +116,8 @@ class Walk:
     """Depth of branches taken only when the scaler did or did not skip a step."""
 
     def at(self, node: ast.AST) -> Location:
-        return Location(self.path, node.lineno, node.col_offset, self.frame.qualname)  # type: ignore[attr-defined]
+        path = self.frame.module.path or self.path
+        return Location(path, node.lineno, node.col_offset, self.frame.qualname)  # type: ignore[attr-defined]
 
     def emit(
         self,

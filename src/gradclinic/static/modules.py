@@ -1,0 +1,86 @@
+"""Other modules of the project that a file imports from, followed one level deep.
+
+The names of such a module are bound as those of any library; only where one is called or derived from is
+it looked up, and the function or class behind it is walked as if it stood in the file itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Callable, Iterator
+
+from gradclinic.static import imports
+from gradclinic.static.values import ClassDef, Frame, Func, Lib, Module, Value, library
+from gradclinic.static.walk import BreakLoop, ContinueLoop, ReturnValue, Stop, Walk
+
+Find = Callable[[str, int], Module | None]
+"""The module of a dotted name and a number of leading dots, if it is worth following."""
+MOST_FOLLOWED = 8
+
+
+def imported(tree: ast.Module, find: Find | None) -> dict[str, Module]:
+    """The modules a file imports from, by the name that all names taken from them begin with."""
+    found: dict[str, Module] = {}
+    for spelled, name, level in _mentioned(tree) if find else ():
+        module = find(name, level) if find else None
+        if module is not None and len(found) < MOST_FOLLOWED:
+            found[spelled] = module
+    return found
+
+
+def _mentioned(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, alias.name, 0
+        elif isinstance(node, ast.ImportFrom):
+            spelled = "." * node.level + (node.module or "")
+            if node.module:
+                yield spelled, node.module, node.level
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}" if node.module else alias.name
+                yield f"{spelled}.{alias.name}", inner, node.level
+
+
+def resolved(walk: Walk, value: Value) -> Value:
+    """The function or class that a name of a followed module stands for; other values as they are."""
+    if not walk.modules or not isinstance(value, Lib):
+        return value
+    origin, _, name = value.name.rpartition(".")
+    module = walk.modules.get(origin)
+    found = _frame(walk, module).vars.get(name) if module is not None else None
+    return found if isinstance(found, (Func, ClassDef)) else value
+
+
+def bindings(walk: Walk, node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
+    """What an import binds. Imports of a followed module are not followed: its `.engine` is another."""
+    bound = imports.bindings(node)
+    if walk.modules and walk.frame.module.path:
+        for name, value in bound.items():
+            if isinstance(value, Lib) and value.name.rpartition(".")[0] in walk.modules:
+                bound[name] = library(f"<{walk.frame.module.path}>{value.name}")
+    return bound
+
+
+def define(walk: Walk, tree: ast.Module) -> None:
+    """The names of a module, without what its top level does."""
+    walk.recorder.muted += 1
+    for statement in tree.body:
+        if isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Expr)):
+            continue
+        with contextlib.suppress(ReturnValue, BreakLoop, ContinueLoop, Stop):
+            walk.execute(walk, [statement])
+    walk.recorder.muted -= 1
+
+
+def _frame(walk: Walk, module: Module) -> Frame:
+    frame = walk.opened.get(module.path)
+    if frame is None:
+        frame = walk.opened[module.path] = Frame("", path=module.path)
+        outer, walk.frame = walk.frame, frame
+        try:
+            define(walk, module.tree)
+        finally:
+            walk.frame = outer
+    return frame

@@ -1,0 +1,156 @@
+"""A loop that is spread over the files of a project is read as one, and told where its lines are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gradclinic.config import Config
+from gradclinic.linting import lint
+
+MAIN = """\
+import torch
+from torch import nn
+from engine import train_one_epoch
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(3):
+    train_one_epoch(model, optimizer, torch.randn(9, 8, 4))
+"""
+ENGINE = """\
+from torch import nn
+
+def train_one_epoch(model, optimizer, loader):
+    for x in loader:
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        CLEAR
+        loss.backward()
+        optimizer.step()
+"""
+SICK, HEALTHY = ENGINE.replace("CLEAR", "pass"), ENGINE.replace("CLEAR", "optimizer.zero_grad()")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").touch()
+
+    def write(files: dict[str, str] | None = None, /, **modules: str) -> None:
+        for name, text in {**(files or {}), **{f"{name}.py": text for name, text in modules.items()}}.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+
+    return write
+
+
+def found(*paths: str) -> list[str]:
+    return [f"{finding.location} {finding.code}" for finding in lint(paths, Config(), jobs=1).findings]
+
+
+def test_the_fault_of_a_helper_is_told_in_its_file_and_once(project):
+    project(main=MAIN, engine=SICK)
+    assert found("main.py") == ["engine.py:7 GC101"]
+    assert found(".") == ["engine.py:7 GC101"]
+    project(engine=HEALTHY)
+    assert found(".") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ("import engine", "engine.train_one_epoch"),
+        ("import engine as e", "e.train_one_epoch"),
+        ("from engine import train_one_epoch as run", "run"),
+    ],
+)
+def test_however_it_is_imported(project, line, call):
+    text = MAIN.replace("from engine import train_one_epoch", line)
+    project(main=text.replace("    train_one_epoch(", f"    {call}("), engine=SICK)
+    assert found("main.py") == ["engine.py:7 GC101"]
+
+
+def test_packages_and_relative_imports_are_found(project):
+    inside = os.path.join("pkg", "engine.py")
+    project({"pkg/__init__.py": "", "pkg/engine.py": SICK}, main=MAIN.replace("engine", "pkg.engine"))
+    assert found("main.py") == [f"{inside}:7 GC101"]
+    project({"pkg/main.py": MAIN.replace("from engine", "from .engine")})
+    assert found(os.path.join("pkg", "main.py")) == [f"{inside}:7 GC101"]
+
+
+def test_a_step_taken_in_a_helper_shows_the_clip_that_follows_it(project):
+    main = MAIN.replace("from engine import train_one_epoch", "from helpers import update").replace(
+        "    train_one_epoch(model, optimizer, torch.randn(9, 8, 4))",
+        "    loss = model(torch.randn(8, 4)).mean()\n    update(loss, optimizer)\n"
+        "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+    )
+    helpers = (
+        "def update(loss, optimizer):\n    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
+    )
+    project(main=main, helpers=helpers)
+    assert found("main.py") == ["main.py:10 GC109"]
+
+
+BASE = """\
+class BaseTrainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def fit(self, loader):
+        for x in loader:
+            loss = self.loss(x)
+            loss.backward()
+            self.optimizer.step()
+"""
+CHILD = """\
+import torch
+from torch import nn
+from base import BaseTrainer
+
+class Trainer(BaseTrainer):
+    def loss(self, x):
+        CLEAR
+        return nn.functional.mse_loss(self.model(x), x)
+
+model = nn.Linear(4, 4)
+Trainer(model, torch.optim.SGD(model.parameters(), lr=0.01)).fit(torch.randn(9, 8, 4))
+"""
+
+
+def test_a_trainer_is_read_with_the_class_it_derives_from(project):
+    project(base=BASE, child=CHILD.replace("CLEAR", "pass"))
+    assert found("child.py") == ["base.py:8 GC101"]
+    project(child=CHILD.replace("CLEAR", "self.optimizer.zero_grad()"))
+    assert found("child.py") == []
+
+
+def test_a_comment_in_the_other_file_silences_it_there(project):
+    project(main=MAIN, engine=SICK.replace("loss.backward()", "loss.backward()  # gradclinic: ignore[GC101]"))
+    assert found("main.py") == []
+
+
+STEPS = """\
+from torch import nn
+
+def finish(model, optimizer):
+    optimizer.step()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+"""
+LOOP = HEALTHY.replace("import nn\n", "import nn\nfrom .steps import finish\n").replace(
+    "optimizer.step()", "finish(model, optimizer)"
+)
+
+
+def test_imports_of_an_imported_module_are_its_own(project):
+    main = MAIN.replace("from engine", "from .steps import finish\nfrom .inner.loop")
+    project({"pkg/main.py": main, "pkg/steps.py": STEPS, "pkg/inner/loop.py": LOOP})
+    assert found("pkg/main.py") == []
+    project({"pkg/inner/steps.py": STEPS})
+    assert found("pkg/inner/loop.py") == ["pkg/inner/steps.py:5 GC109"]
+
+
+def test_a_module_that_cannot_be_read_is_as_good_as_none(project):
+    project(main=MAIN, engine="def train_one_epoch(:\n    loss.backward()\n")
+    assert found("main.py") == []
