@@ -154,3 +154,8 @@ def test_imports_of_an_imported_module_are_its_own(project):
 def test_a_module_that_cannot_be_read_is_as_good_as_none(project):
     project(main=MAIN, engine="def train_one_epoch(:\n    loss.backward()\n")
     assert found("main.py") == []
+
+
+def test_an_optimizer_that_is_given_the_loss_may_do_all_of_it(project):
+    project(main="def fit(model, optim):\n    for x in range(9):\n        optim.step(model(x).mean())\n")
+    assert found("main.py") == []

@@ -137,7 +137,8 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
         result: Value = NONE
         if isinstance(closure, Func):
             result = walk.call(walk, closure, Arguments(), node)
-        elif isinstance(closure, Unknown):
+        elif isinstance(closure, (Unknown, Tensor)):
+            # One that takes the loss is no optimizer of torch, and may do the whole update.
             open_tape(walk, node, optimizers=mine)
         if frameworks.acts_now(walk, base):
             walk.emit(EventKind.STEP, node, actor=base.id, optimizers=mine)
