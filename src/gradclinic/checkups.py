@@ -12,7 +12,7 @@ from gradclinic.store.writer import Store
 
 _SECONDS = 2.0
 """Between two checkups at least,"""
-_SHARE = 500
+_SHARE = 300
 """and this many times what the last one took of the processor."""
 
 

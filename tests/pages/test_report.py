@@ -42,7 +42,7 @@ def test_the_latest_run_becomes_one_file(gradclinic, tmp_path):
 def test_every_figure_that_has_data_is_drawn(tmp_path):
     run = read(finished(tmp_path / "run"))
     figures, missing = draw(run)
-    assert missing == []
+    assert [one.title for one in missing] == ["Loss terms and the parameters they train"]
     assert [figure.id.rstrip("0") for figure in figures] == [
         "loss",
         "flow",
@@ -63,6 +63,12 @@ def test_every_figure_that_has_data_is_drawn(tmp_path):
     assert _numbers(by_id["loss"].data[0]["y"])[0] == pytest.approx(2.0)
     assert by_id["flow0"].data[0]["y"] == ["layers.0.weight", "layers.2.weight", "head.weight"]
     assert "2 of 200" in by_id["scale0"].note
+
+
+def test_no_figure_leaves_a_hole_beside_it(tmp_path):
+    figures, _ = draw(read(finished(tmp_path / "run")))
+    narrow = "".join("w" if figure.wide else "n" for figure in figures)
+    assert all(len(row) % 2 == 0 for row in narrow.split("w"))
 
 
 def test_what_cannot_be_drawn_is_said(tmp_path):

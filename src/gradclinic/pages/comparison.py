@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from gradclinic.facts.training import Step
-from gradclinic.pages.figure import STEP, Figure, axis, numbers, shown, steps
+from gradclinic.pages.figure import STEP, Figure, axis, log_axis, numbers, shown, steps
 from gradclinic.store.reader import StoredRun, StoredTraining
 
 Points = list[tuple[int, float]]
@@ -16,25 +16,19 @@ Points = list[tuple[int, float]]
 
 def beside_each_other(runs: Mapping[str, StoredRun]) -> list[Figure]:
     """One curve for each optimizer of each run."""
-    return [
-        Figure(
-            id,
-            title,
-            list(_curves(runs, points)),
-            {"xaxis": STEP, "yaxis": axis(unit, log=log)},
-            "",
-            340,
-            wide,
-        )
-        for id, title, unit, log, wide, points in (
-            ("loss", "Loss", "loss", False, True, _of_steps(lambda step: step.loss)),
-            ("norm", "Gradient norm", "gradient norm", True, False, _of_steps(lambda step: step.norm)),
-            ("rate", "Learning rate", "learning rate", False, False, _of_steps(_first_rate)),
-            ("ratio", "Update to weight, median", "update / weight", True, False, _ratios),
-            ("scale", "Loss scale", "loss scale", True, False, _of_steps(lambda step: step.scale)),
-        )
-        if any(points(training) for run in runs.values() for training in run.trainings)
-    ]
+    figures = []
+    for id, title, unit, log, wide, points in (
+        ("loss", "Loss", "loss", False, True, _of_steps(lambda step: step.loss)),
+        ("norm", "Gradient norm", "gradient norm", True, False, _of_steps(lambda step: step.norm)),
+        ("rate", "Learning rate", "learning rate", False, False, _of_steps(_first_rate)),
+        ("ratio", "Update to weight, median", "update / weight", True, False, _ratios),
+        ("scale", "Loss scale", "loss scale", True, False, _of_steps(lambda step: step.scale)),
+    ):
+        values = [y for run in runs.values() for training in run.trainings for _, y in points(training)]
+        if values:
+            layout = {"xaxis": STEP, "yaxis": log_axis(unit, values) if log else axis(unit)}
+            figures.append(Figure(id, title, list(_curves(runs, points)), layout, "", 340, wide))
+    return figures
 
 
 def _curves(

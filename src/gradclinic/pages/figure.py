@@ -8,10 +8,11 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from math import nan
+from math import inf, nan
 from typing import Any
 
 _LONGEST = 44
+_DECADES = 100
 ABSENT = -1.0
 """As in facts: a tensor without a gradient, or not measured."""
 
@@ -73,10 +74,15 @@ def shown(name: str) -> str:
     return escape(name if len(name) <= _LONGEST else f"…{name[1 - _LONGEST :]}", quote=False)
 
 
-def axis(title: str = "", *, log: bool = False, **more: Any) -> dict[str, Any]:
-    """Powers of ten on a logarithmic axis, for what it shows spans many of them."""
-    powers = {"type": "log", "exponentformat": "power", "dtick": 1} if log else {}
-    return {"title": {"text": title, "standoff": 12}, **powers, **more}
+def axis(title: str = "", **more: Any) -> dict[str, Any]:
+    return {"title": {"text": title, "standoff": 12}, **more}
+
+
+def log_axis(title: str, values: Iterable[float | None], **more: Any) -> dict[str, Any]:
+    """For these values: ticks at powers of ten alone where there are several."""
+    known = [value for value in values if value is not None and 0 < value < inf]
+    wide = bool(known) and max(known) >= _DECADES * min(known)
+    return axis(title, type="log", exponentformat="power", **({"dtick": 1} if wide else {}), **more)
 
 
 STEP = axis("update")

@@ -39,7 +39,7 @@ def about(run: StoredRun) -> dict[str, Any]:
     command = " ".join([str(known.get("target", "")), *map(str, known.get("arguments", []))])
     updates = sum(training.steps[-1].index + 1 for training in run.trainings if training.steps)
     lasted = _duration(known["ended"] - known["started"]) if "ended" in known else ""
-    words = [command, began, f"{updates:,} updates", *filter(None, [lasted]), run.state]
+    words = [command, began, f"{updates:,} updates", *filter(None, [lasted])]
     code = known.get("code")
     if code:
         words.append(f"exit code {code}")

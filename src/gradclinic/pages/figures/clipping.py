@@ -8,7 +8,7 @@ from statistics import quantiles
 from typing import Any
 
 from gradclinic.facts.training import Step
-from gradclinic.pages.figure import STEP, Figure, Missing, axis, numbers, steps
+from gradclinic.pages.figure import STEP, Figure, Missing, axis, log_axis, numbers, steps
 from gradclinic.store.reader import StoredRun
 
 _FEWEST = 10
@@ -58,7 +58,10 @@ def _over_time(taken: list[Step], number: int, of: str) -> Figure:
                 "hovertemplate": "max_norm %{y:.3g}<extra></extra>",
             }
         )
-    layout = {"xaxis": STEP, "yaxis": axis("gradient norm", log=True)}
+    layout = {
+        "xaxis": STEP,
+        "yaxis": log_axis("gradient norm", (value for s in taken for value in (s.norm, s.limit))),
+    }
     return Figure(f"norm{number}", f"Gradient norm{of}", data, layout, note)
 
 
@@ -69,7 +72,7 @@ def _distribution(taken: list[Step], number: int, of: str) -> Figure:
     middle = (min([*norms, limit or advised]) + max([*norms, limit or advised])) / 2
     marks = [_mark(advised, "@good", f"90 % lie below {advised:.3g}", 1.0, middle)]
     if limit:
-        marks.append(_mark(limit, "@warning", f"max_norm {limit:.3g}", 0.9, middle))
+        marks.append(_mark(limit, "@warning", f"max_norm {limit:.3g}", 1.08, middle))
     histogram = {
         "type": "histogram",
         "x": numbers(norms),
@@ -81,6 +84,7 @@ def _distribution(taken: list[Step], number: int, of: str) -> Figure:
         "xaxis": axis("gradient norm"),
         "yaxis": axis("updates"),
         "bargap": 0.04,
+        "margin": {"l": 62, "r": 18, "t": 48, "b": 46},
         "shapes": [line for line, _ in marks],
         "annotations": [text for _, text in marks],
     }
@@ -106,7 +110,7 @@ def _mark(
         "xref": "x",
         "yref": "paper",
         "y": height,
-        "yanchor": "top",
+        "yanchor": "bottom",
         "xanchor": "left" if value < middle else "right",
         "text": f" {words} ",
         "showarrow": False,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import log10, nan
 from typing import Any
 
-from gradclinic.pages.figure import STEP, Figure, Missing, axis, numbers, shown, steps
+from gradclinic.pages.figure import STEP, Figure, Missing, axis, log_axis, numbers, shown, steps
 from gradclinic.store.reader import StoredRun, StoredTraining
 
 _MOST_ROWS = 240
@@ -51,7 +51,7 @@ def _of_one(training: StoredTraining, number: int, of: str) -> Iterator[Figure]:
         wide=True,
         extra={"filters": "rows", "powers": True},
     )
-    last = len(at) - 1
+    latest = [10 ** z[row * len(at) + len(at) - 1] for row in range(len(rows))]
     yield Figure(
         f"bars{number}",
         f"Gradient flow{of} at one update",
@@ -60,13 +60,13 @@ def _of_one(training: StoredTraining, number: int, of: str) -> Iterator[Figure]:
                 "type": "bar",
                 "orientation": "h",
                 "y": names,
-                "x": numbers(10 ** z[row * len(at) + last] for row in range(len(rows))),
+                "x": numbers(latest),
                 "marker": {"color": "@series1"},
                 "hovertemplate": "%{y}: %{x:.3g}<extra></extra>",
             }
         ],
         {
-            "xaxis": axis("gradient norm", log=True),
+            "xaxis": log_axis("gradient norm", latest),
             "yaxis": axis(autorange="reversed", type="category", automargin=True),
             "bargap": 0.25,
         },

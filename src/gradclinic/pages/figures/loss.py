@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from gradclinic.facts.training import Step
-from gradclinic.pages.figure import STEP, Figure, Missing, axis, numbers, shown, steps
+from gradclinic.pages.figure import STEP, Figure, Missing, axis, log_axis, numbers, shown, steps
 from gradclinic.store.reader import Event, StoredRun, StoredTraining
 
 _SMOOTH_FROM = 60
@@ -29,7 +29,7 @@ def draw(run: StoredRun) -> Iterator[Figure | Missing]:
         "loss",
         "Loss",
         data,
-        {"xaxis": STEP, "yaxis": axis("loss", log=_spans_decades(values))},
+        {"xaxis": STEP, "yaxis": log_axis("loss", values) if _spans_decades(values) else axis("loss")},
         wide=True,
         height=380,
     )

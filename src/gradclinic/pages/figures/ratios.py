@@ -7,7 +7,7 @@ from math import nan
 from statistics import median
 from typing import Any
 
-from gradclinic.pages.figure import STEP, Figure, Missing, axis, numbers, shown, steps
+from gradclinic.pages.figure import STEP, Figure, Missing, log_axis, numbers, shown, steps
 from gradclinic.store.reader import StoredRun, StoredTraining
 
 _MOST_LINES = 80
@@ -28,7 +28,7 @@ def draw(run: StoredRun) -> Iterator[Figure | Missing]:
             list(_lines(training)),
             {
                 "xaxis": STEP,
-                "yaxis": axis("update / weight", log=True),
+                "yaxis": log_axis("update / weight", (_LOW, _HIGH)),
                 "showlegend": False,
                 "shapes": [_band(), _usual()],
             },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import log10
 
-from gradclinic.pages.figure import STEP, Figure, Missing, axis, numbers, steps
+from gradclinic.pages.figure import STEP, Figure, Missing, log_axis, numbers, steps
 from gradclinic.store.reader import StoredRun
 
 _WIDE_RANGE = 100
@@ -44,7 +44,7 @@ def draw(run: StoredRun) -> Iterator[Figure | Missing]:
         scales = [step.scale or 1.0 for step in scaled]
         # Scales are doubled and halved; over a wide range that is too many ticks.
         ticks = 1 if max(scales) > _WIDE_RANGE * min(scales) else log10(2)
-        layout = {"xaxis": STEP, "yaxis": axis("loss scale", log=True) | {"dtick": ticks}}
+        layout = {"xaxis": STEP, "yaxis": log_axis("loss scale", scales) | {"dtick": ticks}}
         yield Figure(f"scale{number}", f"Loss scale{of}", data, layout, note)
     if not found:
         yield Missing("Loss scale", "the loss was not scaled")
