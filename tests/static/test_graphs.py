@@ -7,6 +7,7 @@ import pytest
 from tests.static.test_losses import found
 
 HEAD = """
+from torch.autograd import Variable
 net, head = nn.Linear(4, 8), nn.Linear(8, 1)
 losses, total, state = [], 0, torch.zeros(8, 4)
 optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
@@ -25,6 +26,7 @@ def in_loop(*lines: str) -> str:
     [
         ("GC201", ["loss = step(x, y).item()", "torch.tensor(loss, requires_grad=True).backward()"]),
         ("GC201", ["loss = step(x, y).detach()", "loss.requires_grad = True", "loss.backward()"]),
+        ("GC201", ["loss = Variable(step(x, y).data, requires_grad=True)", "loss.backward()"]),
         ("GC202", ["loss = step(x, y) + 0.1 * float(head(net(x)).pow(2).mean())", "loss.backward()"]),
         ("GC203", ["loss = torch.tensor([step(x, y), step(x, x)]).sum()", "loss.backward()"]),
         ("GC209", ["loss = step(x, y)", "loss.backward(retain_graph=True)"]),

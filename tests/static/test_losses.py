@@ -98,6 +98,41 @@ def test_a_sigmoid_behind_an_attribute_reaches_the_loss_that_applies_it_again() 
     assert found(source) == {"GC402": 13}
 
 
+def test_a_head_put_on_a_model_of_torchvision_is_what_it_ends_in() -> None:
+    source = """
+        from torchvision import models
+        model = models.resnet18()
+        model.fc = nn.Sequential(nn.Linear(512, 10), nn.Softmax(dim=1))
+        model = model.to(device)
+        for x, y in loader:
+            F.cross_entropy(model(x), y).backward()
+        """
+    assert found(source) == {"GC401": 11}
+
+
+def test_every_layer_of_a_long_list_is_run() -> None:
+    source = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(4, 4), nn.ReLU()] * 3 + [nn.Linear(4, 3)])
+                self.more = nn.ModuleList([nn.Linear(4, 4) for _ in range(9)])
+                for _ in range(4):
+                    self.layers.append(nn.Linear(3, 3))
+                self.layers.append(nn.LogSoftmax(dim=1))
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+        net = Net()
+        for x, y in loader:
+            F.nll_loss(net(x), y).backward()
+        """
+    assert found(source) == {}
+
+
 def test_the_layer_before_the_sigmoid_gives_raw_scores() -> None:
     source = """
         gate = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())

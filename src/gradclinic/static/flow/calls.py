@@ -87,7 +87,18 @@ def call(machine: Machine, func: Value, args: Arguments, node: ast.Call, name: s
     if isinstance(func, Partial):
         joined = Arguments([*func.args, *args.positional], {**func.keywords, **args.keywords}, args.partial)
         return call(machine, func.func, joined, node, name)
+    head = _replaced_head(func)
+    if head is not None:
+        return call(machine, head, Arguments([Flow()]), node, name)
     return out_of_sight(machine, func, name, args, node)
+
+
+def _replaced_head(func: Value) -> Value | None:
+    """The layer that a model of torchvision ends in, if the file has put in its own."""
+    if not isinstance(func, Unknown) or not func.path.startswith("torchvision.models."):
+        return None
+    heads = [func.attrs[name] for name in ("fc", "classifier", "head", "heads") if name in func.attrs]
+    return heads[0] if len(heads) == 1 and isinstance(heads[0], (Layer, Chain, Instance)) else None
 
 
 def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
@@ -112,6 +123,8 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
         return args.positional[0]
     if attr in ("prepare", "setup") and args.positional:
         return args.positional[0] if len(args.positional) == 1 else Seq(list(args.positional))
+    if isinstance(base, Unknown) and attr in torch.MODULE_SAME:
+        return base
     if isinstance(base, Weights):
         if base.raw and attr.endswith("_"):
             log_write(machine, base, node)
@@ -177,6 +190,10 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         found = imported(machine, name)
         if found is not None:
             return call(machine, found, args, node, last)
+    if last == "OrderedDict":
+        return collections.ordered(args)
+    if name.startswith("torchvision.models."):
+        return Unknown(f"{name}()")
     if name == "functools.partial" and args.positional:
         return Partial(args.positional[0], args.positional[1:], args.keywords)
     if name.startswith(("numpy.", "math.")):

@@ -71,6 +71,24 @@ def _mapping(base: Map, attr: str, args: Arguments) -> Value:
     return Unknown(f"<dict>.{attr}()")
 
 
+def ordered(args: Arguments) -> Value:
+    """`OrderedDict([("name", value), ...])`"""
+    first = args.positional[0] if args.positional else NONE
+    if isinstance(first, Map):
+        return first
+    items: dict[object, Value] = dict(args.keywords.items())
+    for index, pair in enumerate(first.items if isinstance(first, Seq) else []):
+        if not isinstance(pair, Seq) or len(pair.items) != 2:
+            return Unknown("OrderedDict()")
+        key = pair.items[0]
+        items[key.value if isinstance(key, Const) else (index,)] = pair.items[1]
+    return (
+        Map(items)
+        if args.keywords or isinstance(first, Seq) or not args.positional
+        else Unknown("OrderedDict()")
+    )
+
+
 def call_builtin(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
     first = args.positional[0] if args.positional else NONE
     if name in ("float", "int") and isinstance(first, Flow):

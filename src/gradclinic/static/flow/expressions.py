@@ -108,7 +108,7 @@ def combine(machine: Machine, node: ast.AST, left: Value, op: ast.operator, righ
     if isinstance(left, Seq) and isinstance(right, Seq) and isinstance(op, ast.Add):
         return Seq([*left.items, *right.items])
     if isinstance(left, Seq) and isinstance(op, ast.Mult):
-        return Alike(left.items[:1]) if left.items else left
+        return Seq(list(left.items))
     if isinstance(left, Const) and isinstance(right, Const) and type(left.value) is type(right.value) is int:
         if isinstance(op, ast.Add):
             return Const(left.value + right.value)

@@ -48,7 +48,7 @@ def _broken_paths(log: Log) -> Iterator[Cut]:
     for use in log.uses:
         for cut in use.flow.paths:
             unreached = (cut.owners & log.optimized) - reached
-            if unreached and cut.kind in (CutKind.NUMPY, CutKind.TENSOR):
+            if unreached and cut.sure and cut.kind in (CutKind.NUMPY, CutKind.TENSOR):
                 found[cut.where] = Cut(cut.kind, CutRole.PATH, cut.where, use.where, _named(log, unreached))
     yield from found.values()
 
@@ -58,7 +58,7 @@ def _named(log: Log, owners: Ids) -> tuple[str, ...]:
 
 
 def _whole(flow: Flow) -> CutAt | None:
-    if flow.cut is None:
+    if flow.cut is None or not (flow.cut.sure or flow.cut.scalar):
         return None
     return flow.cut if flow.grad is False or (flow.cut.silenced and not flow.nodes) else None
 
@@ -66,7 +66,7 @@ def _whole(flow: Flow) -> CutAt | None:
 def _term(flow: Flow, where: Location) -> CutAt | None:
     for term in flow.terms:
         # A number taken from a part of the loss that trains anyway shifts it and loses nothing.
-        lost = not term.nodes <= flow.nodes
+        lost = not term.nodes <= flow.nodes and (term.sure or term.nodes & flow.nodes)
         whole = term.scalar or term.kind in (CutKind.TENSOR, CutKind.GRAD)
         if term.where == where and lost and whole and flow.scalar:
             return term

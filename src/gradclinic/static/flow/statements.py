@@ -32,6 +32,8 @@ from gradclinic.static.values import (
 from gradclinic.static.walk import BreakLoop, ContinueLoop, ReturnValue, Stop
 
 TIMES_AROUND = 2
+MOST_ITEMS = 6
+"""Of a plain list that are gone through; the layers of a model are all of them run."""
 
 
 def execute(machine: Machine, body: list[ast.stmt]) -> None:
@@ -194,8 +196,8 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor) -> None:
     items = items_of(source)
     if items is None or isinstance(source, Alike):
         items = [item_of(source) if items is None else items[0] for _ in range(TIMES_AROUND)]
-    elif isinstance(source, (Seq, Listed)):
-        items = items[:6]
+    elif not isinstance(source, Listed):
+        items = items[:MOST_ITEMS]
     try:
         for item in items:
             bind(machine, node.target, item)

@@ -99,8 +99,9 @@ def _switched_off(machine: Machine, flows: list[Flow], owners: Ids) -> CutAt | N
 def cut_off(flow: Flow, kind: CutKind, where: Location, *, form: str = "tensor") -> Flow:
     """The same values without the graph."""
     cut = flow.cut
-    if flow.grad or (cut is not None and kind is CutKind.NUMPY):
-        behind = cut or CutAt(kind, where, flow.nodes, flow.owners, flow.scalar)
+    if flow.grad is not False or (cut is not None and kind is CutKind.NUMPY):
+        sure = flow.grad is True
+        behind = cut or CutAt(kind, where, flow.nodes, flow.owners, flow.scalar, sure=sure)
         cut = replace(behind, kind=kind, where=where)
     return Flow(
         flow.ops, grad=False, cut=cut, scalar=flow.scalar, form=form, axes=flow.axes, batched=flow.batched,

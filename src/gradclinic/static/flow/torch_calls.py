@@ -89,6 +89,8 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
         return replace(concatenated(machine, Op(last, where), first), ops=_alike(first), reshaped=True)
     if last == "checkpoint":
         return derived(machine, Op(last, where), args.positional[1:], owners=frozenset({machine.new_id()}))
+    if last == "Variable" and isinstance(first, Flow) and _is_true(args.keywords.get("requires_grad")):
+        return new_leaf(replace(first))
     if isinstance(first, Flow):
         return call_tensor(
             machine, first, last, Arguments(args.positional[1:], args.keywords, args.partial), node

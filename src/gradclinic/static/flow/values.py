@@ -27,6 +27,8 @@ class CutAt:
     scalar: bool
     """It was a whole loss or a term of one, not a tensor on the way."""
     silenced: bool = False
+    sure: bool = True
+    """False when it is not known whether there was a graph to lose."""
 
 
 @dataclass(slots=True, eq=False)
