@@ -14,6 +14,7 @@ import signal
 import sys
 import sysconfig
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -26,7 +27,6 @@ from gradclinic.rules import all_rules
 from gradclinic.source_text import UnreadableSource, decode
 
 LIMIT_S = 5.0
-"""Of processor time, for one file."""
 LARGEST_TO_MUTATE = 60_000
 CONFIG = Config()
 
@@ -37,6 +37,8 @@ class TookTooLong(Exception):
 
 @dataclass
 class Tally:
+    limit_s: float = 0.0
+    """Of processor time for one file; 0 for none."""
     ended: Counter[str] = field(default_factory=Counter)
     slowest: tuple[float, str] = (0.0, "")
     failures: list[str] = field(default_factory=list)
@@ -44,13 +46,13 @@ class Tally:
     def lint(self, data: bytes, name: str) -> None:
         """Read `data` as the command would. Only text that is no Python may end in an error."""
         started = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
+        signal.setitimer(signal.ITIMER_PROF, self.limit_s)
         try:
             found = examine_text(decode(data), name, CONFIG).findings
             self.ended["with findings" if found else "clean"] += 1
         except (SyntaxError, UnreadableSource):
             self.ended["not Python"] += 1
-        except RecursionError:
+        except (RecursionError, MemoryError):  # Python's parser gives up on what is nested too deeply
             self.ended["nested too deeply"] += 1
         except Exception as error:  # what is looked for
             self.ended["failed"] += 1
@@ -136,7 +138,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     signal.signal(signal.SIGPROF, _give_up)
-    whole, damaged = Tally(), Tally()
+    warnings.simplefilter("ignore")
+    whole, damaged = Tally(LIMIT_S), Tally(LIMIT_S)
     sources = examples()
     for directory in args.directories:
         for path in sorted(directory.rglob("*.py")):

@@ -60,7 +60,7 @@ def _examine(path: str, config: Config) -> Examined:
         file = error.filename or name
         place = f"{file}:{error.lineno}:{error.offset or 1}" if error.lineno else file
         return Examined(problem=f"{place}: not valid Python: {error.msg}")
-    except RecursionError:
+    except (RecursionError, MemoryError):  # the latter is how Python's own parser says it
         return Examined(problem=f"{name}: nested too deeply to be followed")
     except Exception as error:
         # One file that trips gradclinic must not keep the others from being read.

@@ -38,7 +38,7 @@ def _found(source: SourceText, path: str, config: Config) -> tuple[Finding, ...]
     """None if the source is no valid Python any more."""
     try:
         return examine_text(source, path, config).findings
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

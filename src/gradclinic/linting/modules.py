@@ -63,5 +63,5 @@ def _module(file: str, changed: int, size: int) -> Module | None:
     try:
         text = read_source(file).text
         return Module(file, ast.parse(text, file)) if any(word in text for word in TELLING) else None
-    except (UnreadableSource, SyntaxError, ValueError, RecursionError):
+    except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
