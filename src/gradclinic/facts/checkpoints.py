@@ -34,3 +34,5 @@ class Saves:
     """Of model, optimizer, schedule, scaler, progress, rng."""
     exists: frozenset[str]
     """What of these the run has."""
+    resumed: bool = True
+    """False for a source that loads no checkpoint to go on from: it may be meant for use only."""

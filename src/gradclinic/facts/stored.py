@@ -13,8 +13,8 @@ class Mutation:
 
     attribute: str
     """Where it is stored: `images`, `dataset.labels`."""
-    index: int
-    """The sample whose fetch did it."""
+    index: int | None
+    """The sample whose fetch did it; None when read from source: any."""
     where: Location | None = None
 
 
@@ -22,7 +22,8 @@ class Mutation:
 class StoredData:
     """Samples that were fetched, the stored data compared before and after."""
 
-    fetched: int
+    fetched: int | None
+    """How many; None when read from source."""
     mutations: tuple[Mutation, ...] = ()
     seen: str = "the same sample, fetched again with the same random state, is another one"
 
@@ -70,3 +71,15 @@ class LabelAlignment:
     def informative(self) -> bool:
         """The real pairs teach something that shuffled ones do not."""
         return self.real < min(self.shuffled)
+
+
+@dataclass(frozen=True)
+class ReorderedApart:
+    """Inputs and labels that a source shuffles one after the other, each by a draw of its own."""
+
+    inputs: str
+    targets: str
+    first: Location
+    """Where the one that comes first is shuffled."""
+    where: Location
+    """Where the other is, and they part."""

@@ -1,8 +1,9 @@
 """Inputs and labels were put in different orders, so that they no longer belong together.
 
 ## What it finds
-Data whose labels teach a model no more than the same labels dealt out at random: it learns both by
-heart and predicts neither on samples it has not seen.
+In source, inputs and labels that are each put in a random order of their own. By experiment, data whose
+labels teach a model no more than the same labels dealt out at random: it learns both by heart and
+predicts neither on samples it has not seen.
 
 ## Why it hurts
 The training loss falls, because a large model memorises anything, and the validation loss stays at
@@ -25,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Source
-from gradclinic.facts.stored import LabelAlignment
+from gradclinic.facts.stored import LabelAlignment, ReorderedApart
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 
@@ -34,7 +35,7 @@ rule = Rule(
     "inputs-and-targets-reordered-apart",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.PROBE,),
+    sources=(Source.STATIC, Source.PROBE),
     topic="inputs and labels",
     explains=("GC612",),
 )
@@ -57,6 +58,23 @@ def make():
         loss=lambda out, batch: nn.functional.cross_entropy(out, batch[1]),
         loader=DataLoader(pairs, batch_size=16, shuffle=True),
     )
+"""
+
+BAD_TRAINING = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+x = torch.randn(512, 8)
+y = (x[:, 0] > 0).long()
+x = x[torch.randperm(512)]
+y = y[torch.randperm(512)]
+model = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(20):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
 """
 
 GOOD = """
@@ -100,4 +118,15 @@ def labels_teach_nothing(seen: LabelAlignment) -> Iterator[Finding]:
         fix="order inputs and labels by one and the same permutation",
         confidence=0.6,
         severity=Severity.WARNING,
+    )
+
+
+@rule.check
+def each_in_its_own_order(seen: ReorderedApart) -> Iterator[Finding]:
+    yield rule.finding(
+        f"{seen.inputs} and {seen.targets} are each put in a random order of their own",
+        seen.where,
+        evidence={f"order of {seen.inputs}": str(seen.first), f"order of {seen.targets}": str(seen.where)},
+        fix="draw one permutation and index both with it",
+        confidence=0.9,
     )

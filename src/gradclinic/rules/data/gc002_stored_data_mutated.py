@@ -18,7 +18,8 @@ Loading the data anew each epoch.
 
 ## Known limits
 Data held as tensors and arrays in attributes of the data set, within the first samples. While a script
-runs, workers of a loader are other processes, and what they write stays with them and is not seen.
+runs, workers of a loader are other processes, and what they write stays with them and is not seen. In
+source, `__getitem__` of a class that is a `Dataset` by name, and slices of tensors made in the same file.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ rule = Rule(
     "stored-data-mutated",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME, Source.PROBE),
+    sources=(Source.STATIC, Source.RUNTIME, Source.PROBE),
     topic="stored data",
 )
 
@@ -184,8 +185,9 @@ def make():
 @rule.check
 def written_while_read(seen: StoredData) -> Iterator[Finding]:
     for mutation in seen.mutations:
+        sample = "a sample" if mutation.index is None else f"sample {mutation.index}"
         yield rule.finding(
-            f"fetching sample {mutation.index} writes into the stored {mutation.attribute}",
+            f"fetching {sample} writes into the stored {mutation.attribute}",
             mutation.where,
             evidence={"seen": seen.seen},
             fix="copy the sample before changing it: .clone() or .copy()",

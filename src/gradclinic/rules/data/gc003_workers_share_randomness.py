@@ -18,7 +18,8 @@ Seeding the generator in `__init__`: that is the copy all workers share.
 
 ## Known limits
 Needs a loader with at least two workers and a data set that is indexed. While a script runs, a generator
-that the data set itself holds and no `worker_init_fn` replaces is taken to be shared.
+that the data set itself holds and no `worker_init_fn` replaces is taken to be shared. Source is judged
+where class and loader are in one file and nothing in it seeds the workers.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ rule = Rule(
     "workers-share-randomness",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME, Source.PROBE),
+    sources=(Source.STATIC, Source.RUNTIME, Source.PROBE),
     topic="randomness of workers",
 )
 

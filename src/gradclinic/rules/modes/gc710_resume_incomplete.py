@@ -18,7 +18,8 @@ Save and load all of them:
 A warm-up after each resume: it hides the spike.
 
 ## Known limits
-Weights saved alone are taken to be for use, not for resuming.
+Weights saved alone are taken to be for use, not for resuming. In source a note only, unless the file
+also loads a checkpoint to go on from.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ rule = Rule(
     "resume-incomplete",
     Severity.WARNING,
     since="0.1.0",
-    sources=(Source.RUNTIME, Source.PROBE),
+    sources=(Source.STATIC, Source.RUNTIME, Source.PROBE),
     topic="loading and saving",
 )
 
@@ -91,7 +92,8 @@ def part_left_out(saves: Saves) -> Iterator[Finding]:
             saves.where,
             evidence={"saved": ", ".join(sorted(saves.holds)), "not saved": ", ".join(lacking)},
             fix="save and load " + " and ".join(f"{part}.state_dict()" for part in lacking),
-            confidence=0.85,
+            severity=None if saves.resumed else Severity.INFO,
+            confidence=0.85 if saves.resumed else 0.6,
         )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradclinic.static.plain import rates, samplers
+from gradclinic.static.plain import adapters, orders, rates, samplers, saving, slices, stored
 
 
 def plain_facts(tree: ast.Module, text: str, path: str) -> Iterator[object]:
     """Each reader looks for its words in the text first: most files have none of them."""
     if "torch" not in text:
         return
-    for reader in (rates, samplers):
+    for reader in (adapters, orders, rates, samplers, saving, slices, stored):
         if any(word in text for word in reader.WORDS):
             yield from reader.read(tree, text, path)

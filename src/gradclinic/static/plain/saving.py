@@ -1,0 +1,108 @@
+"""Checkpoints to go on from: what is put into them, and what the training has beside."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from gradclinic.facts import Saves
+from gradclinic.static import words
+from gradclinic.static.plain.scopes import Scope, scopes
+from gradclinic.static.syntax import last_name, names_in
+
+WORDS = ("torch.save(",)
+_PROGRESS = re.compile(r"epoch|step|iter", re.I)
+_RESUMES = re.compile(r"""start_epoch|\[\s*["']epoch["']\s*\]|resume""")
+_FRAMEWORKS = ("lightning", "Accelerator(", "deepspeed", "save_state(")
+"""Words of files in which something else saves the rest."""
+
+
+def read(tree: ast.Module, text: str, path: str) -> Iterator[Saves]:
+    if "backward(" not in text or any(word in text for word in _FRAMEWORKS):
+        return
+    saved_anywhere = _saved_states(tree)
+    exists = _existing(tree)
+    resumes = "torch.load(" in text and bool(_RESUMES.search(text))
+    for scope in scopes(tree):
+        for call in scope.calls():
+            content = _content(call, scope)
+            if content is None:
+                continue
+            holds = _holds(content)
+            if {"model", "progress"} <= holds and "optimizer" not in saved_anywhere:
+                yield Saves(scope.at(call, path), holds | saved_anywhere, exists, resumes)
+
+
+def _content(call: ast.Call, scope: Scope) -> ast.Dict | None:
+    """The dictionary that `torch.save` writes, given as it is or by a name of the same function."""
+    if last_name(call.func) != "save" or names_in(call.func)[-1:] != ["torch"] or not call.args:
+        return None
+    given = call.args[0]
+    if isinstance(given, ast.Name):
+        made = [
+            node.value
+            for node in scope.nodes
+            if isinstance(node, ast.Assign) and last_name(node.targets[0]) == given.id
+        ]
+        # Added to piece by piece, it cannot be read off one line.
+        if len(made) != 1:
+            return None
+        given = made[0]
+    complete = isinstance(given, ast.Dict) and all(isinstance(key, ast.Constant) for key in given.keys)
+    return given if complete and isinstance(given, ast.Dict) else None
+
+
+def _holds(content: ast.Dict) -> frozenset[str]:
+    found: set[str] = set()
+    for key, value in zip(content.keys, content.values, strict=True):
+        name = str(key.value) if isinstance(key, ast.Constant) else ""
+        if isinstance(value, ast.Call) and last_name(value.func) == "state_dict":
+            found.add(
+                _kind(last_name(value.func.value) if isinstance(value.func, ast.Attribute) else "", name)
+            )
+        elif _PROGRESS.search(name):
+            found.add("progress")
+    return frozenset(found)
+
+
+def _kind(receiver: str, key: str = "") -> str:
+    for pattern, kind in (
+        (words.SCHEDULE_NAME, "schedule"),
+        (words.SCALER_NAME, "scaler"),
+        (words.OPTIMIZER_NAME, "optimizer"),
+    ):
+        if pattern.search(receiver) or (key and pattern.search(key)):
+            return kind
+    return "model"
+
+
+def _saved_states(tree: ast.Module) -> frozenset[str]:
+    """Whatever has its state asked for anywhere, and so may be saved in a file of its own."""
+    return frozenset(
+        _kind(last_name(node.func.value))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "state_dict"
+    )
+
+
+def _existing(tree: ast.Module) -> frozenset[str]:
+    """What of the training has a state that matters: moments, a schedule's position, a scale."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = last_name(node.func)
+        if name in words.TORCH_SCHEDULES:
+            found.add("schedule")
+        elif name in words.GRAD_SCALERS:
+            found.add("scaler")
+        elif name in words.TORCH_OPTIMIZERS and (name != "SGD" or _has_momentum(node)):
+            found.add("optimizer")
+    return frozenset(found)
+
+
+def _has_momentum(call: ast.Call) -> bool:
+    return any(keyword.arg == "momentum" for keyword in call.keywords)
