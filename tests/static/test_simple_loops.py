@@ -131,3 +131,16 @@ def test_names_of_sums_of_sums_stay_short_and_their_own() -> None:
         one, other = (Unknown(f"({name_of(value)} + {name_of(value)})") for value in (one, other))
     assert len(name_of(one)) < 500
     assert name_of(one) != name_of(other)
+
+
+def test_print_statements_of_old_sources_are_passed_over():
+    old = """
+    import torch
+    for x, y in loader:
+        print "loss", loss
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+    """
+    assert spelled(only_tape(old)).split()[1:5] == ["batch", "zero_grad", "backward", "step"]

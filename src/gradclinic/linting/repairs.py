@@ -35,7 +35,10 @@ def with_edits(findings: Iterable[Finding], source: SourceText) -> tuple[Finding
     findings = tuple(findings)
     if not any(finding.fix and finding.fix.changes for finding in findings):
         return findings
-    page = Statements(source)
+    try:
+        page = Statements(source)
+    except SyntaxError:
+        return findings  # read with patience, but not to be edited
     return tuple(
         replace(finding, fix=_edited(finding.fix, page, finding.location.path))
         if finding.fix and finding.fix.changes and finding.location

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from gradclinic.facts import EventKind, Location, Observation, Source, Tape
 from gradclinic.static.conduct import evaluations, modes_of_training
 from gradclinic.static.flow import flow_cases
+from gradclinic.static.legacy import parse
 from gradclinic.static.modules import Find, imported
 from gradclinic.static.plain import plain_facts
 from gradclinic.static.relevance import Relevance
@@ -33,7 +34,7 @@ def observe_source(text: str, path: str, find: Find | None = None) -> Observatio
 
     SyntaxError and ValueError are those of `ast.parse`.
     """
-    tree = ast.parse(text, path)
+    tree = parse(text, path)
     try:
         facts = (*flow_cases(tree, text, path), *((fact,) for fact in plain_facts(tree, text, path)))
         return Observation(Source.STATIC, (*_loops(tree, text, path, imported(tree, find)), *facts))
