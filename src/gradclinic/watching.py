@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from types import TracebackType
 
 import torch
 from torch import nn
 
+from gradclinic.checkups import keep_checkups
 from gradclinic.engine import judge
 from gradclinic.findings import Diagnosis, Summary
 from gradclinic.judged import judged
+from gradclinic.keeping import keep_diagnosis
 from gradclinic.runtime import Recording
 from gradclinic.sinks import Logbook, Sink, sinks_of
+from gradclinic.store.folder import new_run
+from gradclinic.store.writer import Store
 
 
 def watch(
-    model: nn.Module | None = None, *optimizers: torch.optim.Optimizer, to: object = None
+    model: nn.Module | None = None,
+    *optimizers: torch.optim.Optimizer,
+    to: object = None,
+    keep: bool = False,
 ) -> Monitor:
     """Observe what follows: `monitor = watch(model, optimizer)` before the loop, `monitor.diagnose()` after.
 
@@ -25,9 +33,10 @@ def watch(
     puts torch back as it was.
 
     The numbers of the run and its alerts go into `to`, if given: a `SummaryWriter`, a run of wandb,
-    mlflow or trackio, any of those modules, a `gradclinic.sinks.Sink`, or a list of them.
+    mlflow or trackio, any of those modules, a `gradclinic.sinks.Sink`, or a list of them. With `keep` they
+    also go into `.gradclinic/`, for `gradclinic report` and `gradclinic dashboard`.
     """
-    return Monitor(model, optimizers, sinks_of(to))
+    return Monitor(model, optimizers, sinks_of(to), keep=keep)
 
 
 class Monitor:
@@ -38,6 +47,8 @@ class Monitor:
         model: nn.Module | None,
         optimizers: tuple[torch.optim.Optimizer, ...],
         sinks: tuple[Sink, ...] = (),
+        *,
+        keep: bool = False,
     ) -> None:
         self._recording = Recording()
         self._recording.complete = False
@@ -48,6 +59,10 @@ class Monitor:
             self._recording.listen(self._logbook)
         self._target = type(model).__name__ if model is not None else "training"
         self._began = time.monotonic()
+        self._store = Store(new_run(self._target, Path.cwd()), {"target": self._target}) if keep else None
+        if self._store is not None:
+            self._recording.listen(self._store)
+            keep_checkups(self._store, self.diagnose)
 
     def diagnose(self) -> Diagnosis:
         """What is wrong so far, the likeliest cause first."""
@@ -71,6 +86,9 @@ class Monitor:
         self._recording.__exit__(None, None, None)
         if self._logbook is not None:
             self._logbook.close(self.diagnose())
+        if self._store is not None:
+            self._store.finish()
+            keep_diagnosis(self._store.folder, self.diagnose(), [self._recording.observation()])
 
     def __enter__(self) -> Monitor:
         return self

@@ -11,7 +11,7 @@ _FIRST = 64
 
 @dataclass
 class Sieve:
-    """Rows of one optimizer in one table: the first, the last, and of those between every n-th.
+    """Rows of one optimizer in one table: the first, the last, and of those between one in n.
 
     n doubles whenever more than `most` rows are there; SQLite uses the freed pages again.
     """
@@ -33,9 +33,12 @@ class Sieve:
             self._take_out(connection, optimizer, _FIRST, recent)
 
     def _take_out(self, connection: sqlite3.Connection, optimizer: str, first: int, end: int) -> None:
+        # Of each stretch of updates the first that is there: not every update need have been recorded.
+        within = "optimizer = :optimizer AND step BETWEEN :first AND :last"
         gone = connection.execute(
-            f"DELETE FROM {self.table} WHERE optimizer = ? AND step BETWEEN ? AND ? AND step % ? != 0",
-            (optimizer, first, end - 1, self.stride),
+            f"DELETE FROM {self.table} WHERE {within} AND step NOT IN"
+            f" (SELECT min(step) FROM {self.table} WHERE {within} GROUP BY step / :stride)",
+            {"optimizer": optimizer, "first": first, "last": end - 1, "stride": self.stride},
         )
         self._rows -= gone.rowcount
         self._swept = max(self._swept, end)
