@@ -144,7 +144,7 @@ def items_of(value: Value) -> list[Value] | None:
 
 
 def _range(args: Arguments) -> Value:
-    last = args.positional[-1] if len(args.positional) <= 2 else Unknown("<stop>")
+    last = args.positional[-1] if 1 <= len(args.positional) <= 2 else Unknown("<stop>")
     first = args.positional[0] if len(args.positional) == 2 else Const(0)
     if isinstance(last, Const) and isinstance(first, Const) and type(last.value) is type(first.value) is int:
         count = last.value - first.value
