@@ -317,7 +317,7 @@ def call_function(machine: Machine, func: Func, args: Arguments, node: ast.AST) 
     frame = Frame(func.qualname, func.frame, owner=func)
     bind_parameters(func, args, frame)
     outer, machine.frame = machine.frame, frame
-    home, machine.path = machine.path, machine.homes.get(id(_module_of(frame)), machine.path)
+    before, machine.path = machine.path, frame.module.path or machine.home
     quiet = any(name.rsplit(".", 1)[-1] in NO_GRAD for name in func.decorators)
     gradients = machine.no_grad
     if quiet:
@@ -330,13 +330,7 @@ def call_function(machine: Machine, func: Func, args: Arguments, node: ast.AST) 
         machine.returned.pop()
         machine.active.pop()
         machine.no_grad = gradients
-        machine.frame, machine.path = outer, home
-
-
-def _module_of(frame: Frame) -> Frame:
-    while frame.parent is not None:
-        frame = frame.parent
-    return frame
+        machine.frame, machine.path = outer, before
 
 
 def _run(machine: Machine, func: Func, path: str) -> Value:

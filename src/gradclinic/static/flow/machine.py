@@ -95,10 +95,13 @@ class Log:
 
 @dataclass(slots=True)
 class Machine:
-    path: str
+    home: str
+    """The file that is read."""
     frame: Frame
     execute: Callable[[Machine, list[ast.stmt]], None]
     evaluate: Callable[[Machine, ast.expr], Value]
+    path: str = ""
+    """The file that what runs stands in."""
     log: Log = field(default_factory=Log)
     steps: int = MOST_STEPS
     ids: int = 0
@@ -112,8 +115,6 @@ class Machine:
     branch: tuple[tuple[int, int], ...] = ()
     modules: dict[str, Frame | None] = field(default_factory=dict)
     """Other files of the project, by path, with the names they define."""
-    homes: dict[int, str] = field(default_factory=dict)
-    """The file that each module frame belongs to."""
     active: list[ast.AST] = field(default_factory=list)
     reached: set[ast.AST] = field(default_factory=set)
     returned: list[list[Value]] = field(default_factory=list)

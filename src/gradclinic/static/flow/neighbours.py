@@ -14,6 +14,7 @@ MOST_LEVELS = 6
 """How far above the file the root of its project is looked for."""
 MOST_HOPS = 3
 """From a package to the module that it takes a name from."""
+LARGEST = 200_000
 _ENDS_SOMEHOW = re.compile(r"softmax|sigmoid", re.I)
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
 
@@ -40,11 +41,11 @@ def _frame_of(machine: Machine, path: str) -> Frame | None:
     if path in machine.modules:
         return machine.modules[path]
     machine.modules[path] = None
-    tree = _parsed(path)
+    version = os.stat(path)
+    tree = _parsed(path, version.st_mtime_ns, version.st_size)
     if tree is None:
         return None
-    frame = Frame("")
-    machine.homes[id(frame)] = path
+    frame = Frame("", path=path)
     outer, home = machine.frame, machine.path
     branch, machine.branch = machine.branch, ()
     machine.frame, machine.path = frame, path
@@ -57,7 +58,10 @@ def _frame_of(machine: Machine, path: str) -> Frame | None:
 
 
 @lru_cache(maxsize=256)
-def _parsed(path: str) -> ast.Module | None:
+def _parsed(path: str, changed: int, size: int) -> ast.Module | None:
+    """Read once for all files that import it, as long as it does not change."""
+    if size > LARGEST:
+        return None
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()

@@ -35,9 +35,8 @@ def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     """What the file's losses are given and what becomes of them. Empty where nothing can be told."""
     if "torch" not in text or not _TELLING.search(text):
         return ()
-    top = Frame("")
-    machine = Machine(path, top, execute, evaluate, freezes=bool(_FREEZES.search(text)))
-    machine.homes[id(top)] = path
+    frozen = bool(_FREEZES.search(text))
+    machine = Machine(path, Frame(""), execute, evaluate, path, freezes=frozen)
     try:
         _run(machine, tree, text)
     except (TooLong, RecursionError):
