@@ -25,3 +25,11 @@ class MemoryAccount:
     @property
     def total(self) -> int:
         return sum(one.values + one.gradient + one.state for one in self.held)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGrowth:
+    """Resident memory of the process, looked at every few steps once training was under way."""
+
+    steps: tuple[int, ...]
+    megabytes: tuple[float, ...]

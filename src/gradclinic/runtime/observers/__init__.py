@@ -15,6 +15,7 @@ from gradclinic.runtime.observers import (
     parameters,
     plain_state,
     replicas,
+    resident,
     samplers,
     saving,
     scaling,
@@ -44,6 +45,7 @@ ALL = (
     samplers,
     plain_state,
     terms,
+    resident,
 )
 
 __all__ = ["ALL"]
