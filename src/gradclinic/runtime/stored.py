@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,7 +23,8 @@ class StoredRows:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._fetches: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._fetches: dict[int, int] = {}
+        """By the identity of the data set: it may be a tensor, which is equal to none."""
         self._before: list[tuple[str, list[int], list[Any], Any]] = []
         self._writes = 0
         self._found: dict[str, Mutation] = {}
@@ -32,10 +32,10 @@ class StoredRows:
     @torch.no_grad()
     def before(self, fetcher: Any, indices: Any, *args: Any) -> None:
         self._before.clear()
-        fetches = self._fetches.get(fetcher.dataset, 0)
+        fetches = self._fetches.get(id(fetcher.dataset), 0)
         if fetches >= _FETCHES:
             return
-        self._fetches[fetcher.dataset] = fetches + 1
+        self._fetches[id(fetcher.dataset)] = fetches + 1
         dataset, rows = _underlying(fetcher.dataset, indices)
         if dataset is None:
             return
@@ -54,7 +54,7 @@ class StoredRows:
         self._before.clear()
 
     def tell(self) -> list[object]:
-        if not len(self._fetches):
+        if not self._fetches:
             return []
         return [StoredData(_FETCHES, tuple(self._found.values()), "the stored values differ after the fetch")]
 
