@@ -38,8 +38,11 @@ def browser(tmp_path_factory) -> Iterator[playwright.Browser]:
 
 
 @pytest.fixture
-def page(browser) -> Iterator[playwright.Page]:
-    """A page in a light theme; fails the test if anything on it fails or is fetched from elsewhere."""
+def page(browser, dashboard) -> Iterator[playwright.Page]:
+    """A page in a light theme; fails the test if anything on it fails or is fetched from elsewhere.
+
+    Asks for the dashboard so that it closes before that: a page without its server has reason to complain.
+    """
     context = browser.new_context(color_scheme="light", viewport={"width": 1320, "height": 900})
     opened = context.new_page()
     opened.set_default_timeout(60_000)

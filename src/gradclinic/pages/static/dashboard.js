@@ -1,4 +1,4 @@
-// Asks for what changed, once a second while the page is looked at, and shows it.
+// Asks for what changed, more than once a second while the page is looked at, and shows it.
 "use strict";
 (() => {
   const page = document.body.dataset.page, query = document.body.dataset.query || "";
@@ -71,7 +71,7 @@
         if (page === "runs" || answer.version !== version) { await shows(answer); version = answer.version || "seen"; }
       } catch { tell("no answer from the dashboard"); }
     }
-    setTimeout(look, page === "runs" ? 2000 : 1000);
+    setTimeout(look, page === "runs" ? 2000 : 700);
   }
   document.addEventListener("DOMContentLoaded", look);
 })();
