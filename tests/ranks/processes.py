@@ -18,7 +18,7 @@ from tests.forks import free_port, server
 
 PROGRAMS = Path(__file__).parent / "programs"
 BIN = Path(sys.executable).parent
-TIME_LIMIT = 120
+TIME_LIMIT = 300
 
 
 def started(folder: Path, *words: str, **variables: str) -> subprocess.Popen[str]:

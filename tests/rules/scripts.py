@@ -13,7 +13,7 @@ from gradclinic.facts import Source
 from gradclinic.static import observe_source
 from tests.forks import server
 
-TIME_LIMIT = 120
+TIME_LIMIT = 300
 
 
 def codes(source: Source, script: str, folder: Path) -> list[str]:
