@@ -105,3 +105,20 @@ class Agent(nn.Module):
             self.optimizer.step()
 """
     assert found(source) == {}
+
+
+def test_a_copy_has_parameters_of_its_own() -> None:
+    source = (
+        "import copy\n"
+        + HEAD
+        + """
+teacher = copy.deepcopy(net)
+for x, y in loader:
+    optimizer.zero_grad()
+    step(x, y).backward()
+    optimizer.step()
+    for kept, new in zip(teacher.parameters(), net.parameters()):
+        kept.data.mul_(0.99).add_(new.data, alpha=0.01)
+"""
+    )
+    assert found(source) == {}

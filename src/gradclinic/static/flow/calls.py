@@ -13,7 +13,7 @@ from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import DEEPEST_CALL, Machine, Write
 from gradclinic.static.flow.neighbours import imported
 from gradclinic.static.flow.tensors import cut_off, derived
-from gradclinic.static.flow.torch_calls import call_tensor, call_torch, run_backward, weights_of
+from gradclinic.static.flow.torch_calls import call_tensor, call_torch, duplicated, run_backward, weights_of
 from gradclinic.static.flow.values import (
     Chain,
     Either,
@@ -202,6 +202,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
             return Flow(grad=False, form="array")
         lost = next((flow for flow in flows if flow.cut is not None), flows[0])
         return cut_off(lost, CutKind.NUMPY, machine.at(node), form="array") if lost.grad else lost
+    if last == "deepcopy" and args.positional:
+        return duplicated(machine, args.positional[0], {})
     if last in torch.WRAPPING and args.positional and not isinstance(args.positional[0], Flow):
         return args.positional[0]
     return out_of_sight(machine, Unknown(name), last, args, node)

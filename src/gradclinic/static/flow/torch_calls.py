@@ -333,3 +333,19 @@ def _collect(value: Value, found: set[int], depth: int) -> None:
     elif isinstance(value, Instance):
         for part in list(value.attrs.values()):
             _collect(part, found, depth - 1)
+
+
+def duplicated(machine: Machine, value: Value, copies: dict[int, Value]) -> Value:
+    """A module made anew: the parameters of a copy are its own."""
+    if id(value) in copies:
+        return copies[id(value)]
+    made = value
+    if isinstance(value, Layer):
+        made = replace(value, id=machine.new_id())
+    elif isinstance(value, (Chain, Listed)):
+        made = type(value)([duplicated(machine, part, copies) for part in value.parts])
+    elif isinstance(value, Instance):
+        made = copies[id(value)] = Instance(value.cls, value.name)
+        made.attrs = {name: duplicated(machine, part, copies) for name, part in value.attrs.items()}
+    copies[id(value)] = made
+    return made

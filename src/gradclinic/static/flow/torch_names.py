@@ -70,7 +70,7 @@ CREATING = names(
 COPYING = names("tensor Tensor FloatTensor DoubleTensor LongTensor")
 """Make a new leaf of whatever they are given."""
 WRAPPING = names(
-    "DataParallel DistributedDataParallel FullyShardedDataParallel DDP FSDP compile script deepcopy "
+    "DataParallel DistributedDataParallel FullyShardedDataParallel DDP FSDP compile script "
     "prepare spectral_norm weight_norm convert_sync_batchnorm prepare_model trace"
 )
 """Give back the module they are given, in a coat."""
