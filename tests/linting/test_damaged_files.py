@@ -38,8 +38,9 @@ def test_a_mutation_changes_the_file(mutate):
         b"loss.backward()" + b".a" * 3000,
         b"def f():\n    return f()\n\nclass A(A): pass\nA().step(A)\n",
         b"x = " + b" + ".join([b"loss.backward()"] * 3000),
+        b"import torch\nfor _ in range():\n    torch.zeros().backward(len(), next(), sum(), zip(), map())\n",
     ],
-    ids=["empty", "no text", "brackets", "signs", "blocks", "attributes", "itself", "sum"],
+    ids=["empty", "no text", "brackets", "signs", "blocks", "attributes", "itself", "sum", "nothing given"],
 )
 def test_odd_files_come_to_an_end(data: bytes):
     tally = Tally()
