@@ -44,7 +44,7 @@ rule = Rule(
     sources=(Source.STATIC, Source.RUNTIME),
     topic="loss scaling",
     needs=(EventKind.CLIP, EventKind.SCALER_UPDATE),
-    explains=("GC604", "GC306", "GC612"),
+    explains=("GC601", "GC604", "GC306", "GC612"),
 )
 
 BAD = """
