@@ -78,9 +78,13 @@ def _svg(found: RateRange) -> str:
         return 20 + (high - min(loss, high)) / ((high - low) or 1.0) * 260
 
     path = " ".join(f"{x(rate):.1f},{y(loss):.1f}" for rate, loss in points)
-    parts = [f'<polyline points="{path}" class="curve"/>']
+    parts = [
+        f'<polyline points="{path}" class="curve"/>',
+        '<text x="340" y="322" class="tick">learning rate</text>',
+        '<text x="52" y="10" class="side">loss</text>',
+    ]
     for power in range(math.ceil(left), math.floor(right) + 1):
-        parts.append(f'<text x="{x(power):.1f}" y="305" class="tick">1e{power}</text>')
+        parts.append(f'<text x="{x(power):.1f}" y="300" class="tick">1e{power}</text>')
     for loss in (low, (low + high) / 2, high):
         parts.append(f'<text x="52" y="{y(loss) + 4:.1f}" class="side">{loss:.3g}</text>')
     for trial in found.trials:
@@ -92,9 +96,10 @@ def _svg(found: RateRange) -> str:
         if rate:
             line = min(max(x(math.log10(rate)), 60), 620)
             parts.append(f'<line x1="{line:.1f}" x2="{line:.1f}" y1="20" y2="280" class="{name}"/>')
-            parts.append(
-                f'<text x="{line + 4:.1f}" y="{32 + 14 * row}" class="{name}">{name} {rate:.2g}</text>'
-            )
+            # What stands near the right edge is written to the left of its line.
+            begins, side = (line + 4, "start") if line < 540 else (line - 4, "end")
+            place = f'x="{begins:.1f}" y="{32 + 14 * row}" text-anchor="{side}"'
+            parts.append(f'<text {place}>{name} {rate:.2g}</text>')
     return f'<svg viewBox="0 0 640 330" role="img" aria-label="loss over rate">{"".join(parts)}</svg>'
 
 
