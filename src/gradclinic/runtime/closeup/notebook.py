@@ -220,7 +220,7 @@ class Notebook:
         for one, here in self._paths.items():
             for leaf in one.leaves & self._register.entries.keys():
                 entry = self._register.entries[leaf]
-                if not (entry.trainable and entry.holders) or entry.reached or entry.cut is not None:
+                if not (entry.trainable and entry.holders) or entry.reached or _known_otherwise(entry):
                     continue
                 own = {own_losses.get(holder) for holder in entry.holders}
                 if leaf not in chosen or (here in own and chosen[leaf][1] not in own):
@@ -233,3 +233,9 @@ class Notebook:
             for entry in behind:
                 entry.cut = told
             yield told
+
+
+def _known_otherwise(entry: Entry) -> bool:
+    """By a cut of another role or kind; one found here before, while the run went on, is told again."""
+    cut = entry.cut
+    return cut is not None and (cut.role is not CutRole.PATH or cut.kind is CutKind.CHECKPOINT)
