@@ -122,3 +122,7 @@ for x, y in loader:
 """
     )
     assert found(source) == {}
+
+
+def test_a_write_to_the_whole_of_a_tensor_is_read() -> None:
+    assert found(in_loop("y[()] = 0", "step(x, y).backward()")) == {}

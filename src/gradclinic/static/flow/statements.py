@@ -122,7 +122,7 @@ def _write_into(machine: Machine, target: ast.Subscript, base: Flow, value: Valu
     """`tokens[row, length:] = 0` fills up a row; any other write leaves something unknown."""
     name = target.value.id  # type: ignore[attr-defined]
     parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-    last = parts[-1]
+    last = parts[-1] if parts else None
     fills = isinstance(last, ast.Slice) and last.lower is not None and last.upper is None and len(parts) > 1
     if fills and isinstance(value, Const) and type(value.value) is int and base.grad is False:
         machine.frame.vars[name] = replace(base, padded=value.value)
