@@ -79,7 +79,19 @@ def diagnosis(
         "checklist": [{"point": "gradients are cleared once per update", "state": "pass"}],
         "summary": {"error": 1, "warning": 0, "info": 0, "steps": 200},
         "problems": [],
+        "measured": {"objectives": [_objective()]},
         "excerpts": [{"lines": [[11, line], [12, "clip()"]], "marked": 12}],
+    }
+
+
+def _objective() -> dict[str, Any]:
+    return {
+        "backward": "train.py:11",
+        "terms": [
+            {"name": "recon", "where": "train.py:9", "norm": 0.6, "modules": {"encoder": 0.2, "head": 0.5}},
+            {"name": "kl", "where": "train.py:10", "norm": "nan", "modules": {"encoder": "nan"}},
+        ],
+        "cosines": [{"first": "recon", "second": "kl", "cosine": -0.4}],
     }
 
 

@@ -226,8 +226,9 @@ def _report(
         diagnosis = replace(
             diagnosis,
             conclusion="\n".join(outcome.conclusion for outcome in outcomes),
-            tables=tuple(table for outcome in outcomes for table in outcome.tables),
-            measured={name: fact for outcome in outcomes for name, fact in outcome.measured().items()},
+            tables=(*diagnosis.tables, *(table for outcome in outcomes for table in outcome.tables)),
+            measured=dict(diagnosis.measured)
+            | {name: fact for outcome in outcomes for name, fact in outcome.measured().items()},
         )
     sys.stdout.flush()
     emit(diagnosis, args, sys.stderr)

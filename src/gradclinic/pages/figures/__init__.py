@@ -17,11 +17,11 @@ from gradclinic.pages.figures import (
     scaling,
     spread,
     tape,
+    terms,
 )
 from gradclinic.store.reader import StoredRun
 
-_ALL = (loss, gradients, spread, ratios, clipping, rates, scaling, activations, memory, tape)
-_ELSEWHERE = Missing("Loss terms and the parameters they train", "`gradclinic probe flow` tells them apart")
+_ALL = (loss, gradients, spread, ratios, clipping, rates, scaling, activations, terms, memory, tape)
 
 
 def draw(run: StoredRun) -> tuple[list[Figure], list[Missing]]:
@@ -29,7 +29,7 @@ def draw(run: StoredRun) -> tuple[list[Figure], list[Missing]]:
     drawn = [one for module in _ALL for one in module.draw(run)]
     figures = [one for one in drawn if isinstance(one, Figure)]
     missing = [one for one in drawn if isinstance(one, Missing)]
-    return list(_without_holes(figures)), [*missing, _ELSEWHERE]
+    return list(_without_holes(figures)), missing
 
 
 def _without_holes(figures: list[Figure]) -> Iterator[Figure]:
