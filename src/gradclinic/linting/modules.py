@@ -12,14 +12,14 @@ from gradclinic.static import Find, Module
 MOST_PARENTS = 4
 """How far above a file the directory may lie that its imports start from."""
 ROOT_MARKS = (".git", "pyproject.toml", "setup.py")
-LARGEST = 200_000
+LARGEST = 80_000
 TELLING = (".backward(", "zero_grad(", ".step(", "clip_grad", "unscale_(")
 """Without any of these words a module has nothing that an order of events could be judged by."""
 
 
 def finder(path: str) -> Find | None:
-    """How to find what the file at `path` imports; None for what is no file."""
-    if not os.path.isfile(path):
+    """How to find what the file at `path` imports; None for what is no file of a project."""
+    if not os.path.isfile(path) or "site-packages" in path:
         return None
     directory = os.path.dirname(path)
 
