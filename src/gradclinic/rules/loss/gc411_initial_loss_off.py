@@ -19,8 +19,8 @@ A longer warm-up: it hides the first steps and leaves their cause.
 ## Known limits
 Judged for the losses of `torch.nn.functional` with one value for the batch. A first loss below
 chance is not reported, since trained weights start there. While a script runs only cross-entropies are
-judged, before the first update and where nothing was loaded: ten times chance is a warning, three
-times is advice.
+judged, before the first update and where nothing was loaded, and three times chance is advice: a run may
+recover from it by itself.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def make():
 OVER_UNIFORM = 2.0
 OVER_ZERO = 10.0
 OVER_MEAN = 100.0
-OVER_CHANCE, FAR_OVER_CHANCE = 3.0, 10.0
+OVER_CHANCE = 3.0
 
 
 @rule.check
@@ -108,7 +108,8 @@ def far_from_a_guess(call: LossCall) -> Iterator[Finding]:
         evidence={"a blind guess": f"{chance:.4g} (uniform over {classes} classes)"},
         fix="start the last layer with small weights, and check the scale of the inputs",
         confidence=0.8,
-        severity=None if value > FAR_OVER_CHANCE * chance else Severity.INFO,
+        # Tied weights and raw inputs begin far off as well, and many of them learn all the same.
+        severity=Severity.INFO,
         subject=call.loss,
     )
 

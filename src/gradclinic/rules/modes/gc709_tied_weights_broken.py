@@ -47,6 +47,7 @@ class Model(nn.Module):
     def __init__(self):
         super().__init__()
         self.embedding = nn.Embedding(11, 8)
+        nn.init.normal_(self.embedding.weight, std=0.3)
         self.head = nn.Linear(8, 11, bias=False)
         self.head.weight = nn.Parameter(self.embedding.weight)
 
@@ -71,6 +72,7 @@ from torch import nn
 
 torch.manual_seed(0)
 embedding, head = nn.Embedding(11, 8), nn.Linear(8, 11, bias=False)
+nn.init.normal_(embedding.weight, std=0.3)
 head.weight = nn.Parameter(embedding.weight.detach().clone())
 model = nn.Sequential(embedding, head)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
@@ -91,6 +93,7 @@ class Model(nn.Module):
     def __init__(self):
         super().__init__()
         self.embedding = nn.Embedding(11, 8)
+        nn.init.normal_(self.embedding.weight, std=0.3)
         self.head = nn.Linear(8, 11, bias=False)
         self.head.weight = self.embedding.weight
 
