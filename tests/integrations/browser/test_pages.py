@@ -36,7 +36,7 @@ def _rows(page) -> list[str]:
 def test_all_charts_of_a_report_are_drawn(report_page):
     page = report_page()
     charts = page.locator("figure .js-plotly-plot")
-    assert charts.count() == page.locator("figure").count() == 13
+    assert charts.count() == page.locator("figure").count() == 14
     assert page.locator("#figure-loss .scatterlayer .trace").count() >= 2
     assert page.locator("#figure-flow0 .heatmaplayer image").count() == 1
     assert page.locator("#figure-bars0 .barlayer .point").count() == 3
