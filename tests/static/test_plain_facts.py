@@ -101,3 +101,38 @@ def test_a_checkpoint_that_is_resumed_from_without_the_optimizer_is_named():
     assert codes_by_lint(resumed) == ["GC710"]
     whole = CHECKPOINT.format(load=load, more=", 'optimizer': optimizer.state_dict()")
     assert codes_by_lint(whole) == []
+
+
+ADAPTED = """
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
+
+
+def classifier(name):
+    return AutoModelForSequenceClassification.from_pretrained(name)
+
+
+def adapt(name):
+    model = {model}
+    model = get_peft_model(model, LoraConfig(r=8{more}))
+    model.save_pretrained("adapter")
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "lost"),
+    [
+        ("AutoModelForSequenceClassification.from_pretrained(name)", "", True),
+        ("classifier(name)", "", True),
+        ("AutoModelForCausalLM.from_pretrained(name)", "", False),
+        ("AutoModelForSequenceClassification.from_pretrained(name)", ", init_lora_weights=False", False),
+    ],
+)
+def test_only_the_adapter_over_the_new_head_loses_it(model: str, more: str, lost: bool):
+    assert codes_by_lint(ADAPTED.format(model=model, more=more)) == ["GC708"] * lost
+
+
+def test_another_model_of_the_file_may_wear_the_adapter():
+    other = "\n\ndef language(name):\n    return AutoModelForCausalLM.from_pretrained(name)\n"
+    assert codes_by_lint(ADAPTED.format(model="language(name)", more="") + other) == []

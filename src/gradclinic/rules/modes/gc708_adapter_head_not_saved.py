@@ -20,7 +20,8 @@ or `task_type=TaskType.SEQ_CLS`, which names the usual heads.
 Saving the whole model beside the adapter: it hides that the head was never trained.
 
 ## Known limits
-Model and adapter have to be built in one file. Heads that are added by hand are not seen.
+Model and adapter have to be built in one file, and where another model without a new head may be the
+one under the adapter, nothing is said. Heads that are added by hand are not seen.
 """
 
 from __future__ import annotations
