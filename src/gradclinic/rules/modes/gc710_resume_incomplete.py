@@ -18,7 +18,8 @@ Save and load all of them:
 A warm-up after each resume: it hides the spike.
 
 ## Known limits
-Weights saved alone are taken to be for use, not for resuming. In source a note only, unless the file
+Weights saved alone are taken to be for use, not for resuming; so is a file called best, and one that is
+read back only when the training is over. In source a note only, unless the file
 also loads a checkpoint to go on from.
 """
 

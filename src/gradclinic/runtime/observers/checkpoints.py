@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ def install(scene: Scene) -> None:
     loads: list[object] = []
     saved: set[str] = set()
     to_go_on_from: list[tuple[Location, int]] = []
+    read_at: list[int] = []
 
     def before_load(module: nn.Module, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> None:
         # Not module.state_dict(): it runs hooks, and those of sharded models talk to other ranks.
@@ -48,18 +50,27 @@ def install(scene: Scene) -> None:
     def after_save(_: object, thing: object, *args: Any, **kwargs: Any) -> None:
         holds = set(_parts(thing))
         saved.update(holds)
-        if {"model", "progress"} <= holds:
+        target = args[0] if args else kwargs.get("f")
+        # The best so far, kept to be used: the epoch in it says which one it is.
+        best = isinstance(target, str | PurePath) and "best" in PurePath(target).name.lower()
+        if {"model", "progress"} <= holds and not best:
             to_go_on_from.append((recorder.places.here(), recorder.steps))
+
+    def after_read(*args: Any, **kwargs: Any) -> None:
+        read_at.append(recorder.steps)
 
     def tell() -> Iterator[object]:
         yield from loads
-        # What is saved once, when all is done, is a result and not a place to go on from.
-        if to_go_on_from and recorder.steps > to_go_on_from[0][1]:
+        # What is saved once, when all is done, is a result and not a place to go on from; nor is what
+        # is read back only then.
+        for_use = read_at and min(read_at) == recorder.steps
+        if to_go_on_from and recorder.steps > to_go_on_from[0][1] and not for_use:
             exists = {_PARTS[a.kind] for a in scene.actors.known.values() if a.kind in _PARTS}
             yield Saves(to_go_on_from[0][0], frozenset(saved), frozenset(exists))
 
     scene.wrap(nn.Module, "load_state_dict", scope="checkpoint load", before=before_load)
     scene.wrap(torch, "save", scope="checkpoint save", after=after_save)
+    scene.wrap(torch, "load", scope="checkpoint read", after=after_read)
     scene.facts.append(tell)
 
 

@@ -27,7 +27,7 @@ def read(tree: ast.Module, text: str, path: str) -> Iterator[Saves]:
     for scope in scopes(tree):
         for call in scope.calls():
             content = _content(call, scope)
-            if content is None:
+            if content is None or any("best" in ast.unparse(given).lower() for given in call.args[1:2]):
                 continue
             holds = _holds(content)
             if {"model", "progress"} <= holds and "optimizer" not in saved_anywhere:
