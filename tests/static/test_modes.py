@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from textwrap import dedent, indent
 
 import pytest
 
+from gradclinic.static.layers import layers_of_class
+from gradclinic.static.survey import Survey
 from tests.rules.scripts import codes_by_lint
 
 HEAD = """
@@ -91,3 +94,15 @@ def test_gradients_an_evaluation_needs_are_left_alone():
         "with torch.no_grad():", "with torch.enable_grad():  # saliency"
     )
     assert codes_by_lint(source) == []
+
+
+def test_classes_made_of_each_other_are_read_once_each():
+    many = range(40)
+    calls = ", ".join(f"C{i}()" for i in many)
+    classes = "\n".join(
+        f"class C{i}(nn.Module):\n    def __init__(self):\n        self.a = [{calls}]" for i in many
+    )
+    tree = ast.parse(classes)
+    survey = Survey(tree)
+    layers_of_class(survey, survey.classes["C0"])
+    assert len(survey.layers) <= 5 * len(many)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradclinic.facts import EventKind
 from gradclinic.static.conditions import name_of
 from gradclinic.static.values import Unknown
+from tests.rules.scripts import codes_by_lint
 from tests.static.reading import only_tape, spelled, tapes
 
 PLAIN = """
@@ -144,3 +145,21 @@ def test_print_statements_of_old_sources_are_passed_over():
         optimizer.step()
     """
     assert spelled(only_tape(old)).split()[1:5] == ["batch", "zero_grad", "backward", "step"]
+
+
+def test_a_model_given_to_the_method_of_another_is_reached_by_its_outcome():
+    source = """
+import torch
+from torch import nn
+from worlds import Env
+
+policy, world = nn.Linear(4, 1), nn.Linear(4, 4)
+optimizer = torch.optim.Adam(policy.parameters())
+env = Env(world_model=world)
+for step in range(20):
+    optimizer.zero_grad()
+    loss = world(env.rollout(30, policy=policy)).mean()
+    loss.backward()
+    optimizer.step()
+"""
+    assert codes_by_lint(source) == []

@@ -45,6 +45,12 @@ def layers_of_call(name: str, args: Arguments) -> tuple[str, ...] | None:
 
 def layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int = _DEEPEST) -> tuple[str, ...] | None:
     """Of a module class of the file, with the classes of the file that it is made of."""
+    if (cls, depth) not in survey.layers:
+        survey.layers[cls, depth] = _layers_of_class(survey, cls, depth)
+    return survey.layers[cls, depth]
+
+
+def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str, ...] | None:
     found: dict[str, None] = {}
     seen_all = True
     for node in ast.walk(cls):

@@ -104,6 +104,8 @@ def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST, *, direct:
     for value in args.all():
         if isinstance(value, Tensor) and value.models:
             reached |= value.models
+        elif isinstance(value, Model):  # `env.rollout(policy)`: taken in order to be applied
+            reached |= value.whole()
     return Tensor(reached, scaled=None if summed else False)
 
 

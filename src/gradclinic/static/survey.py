@@ -117,6 +117,8 @@ class Survey:
         self.moduli: set[int] = set()
         self.names: dict[ast.AST, frozenset[str]] = {}
         """All names in a piece of code, where they have been asked for."""
+        self.layers: dict[tuple[ast.ClassDef, int], tuple[str, ...] | None] = {}
+        """Layers that care for the mode, of each class where they have been asked for, by depth."""
         self.defaults: dict[str, float] = {}
         """Numbers that options of the command line have unless they are given."""
         self.unfreezes = False

@@ -15,8 +15,8 @@ Order the iteration: `zero_grad()`, forward, loss, `backward()`, `step()`.
 Removing `zero_grad()` so that the step finds something: it then finds old sums.
 
 ## Known limits
-A single step before training begins, made to quiet a schedule's warning, is accepted. Gradients
-written by hand count as a backward.
+A single step before training begins, made to quiet a schedule's warning, is accepted, and so is a loop
+that only turns a schedule. Gradients written by hand count as a backward.
 """
 
 from __future__ import annotations
@@ -136,6 +136,19 @@ for step in range(20):
     optimizer.step()
 """
 
+GOOD_SCHEDULE_ON_ITS_OWN = """
+import torch
+from torch import nn
+
+optimizer = torch.optim.SGD(nn.Linear(4, 1).parameters(), lr=0.01)
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10)
+rates = []
+for epoch in range(20):
+    rates.append(schedule.get_last_lr()[0])
+    optimizer.step()
+    schedule.step()
+"""
+
 
 @rule.check
 def stepped_on_nothing(tape: Tape) -> Iterator[Finding]:
@@ -144,7 +157,8 @@ def stepped_on_nothing(tape: Tape) -> Iterator[Finding]:
         empty = [
             update
             for update in done
-            if _before_its_backward(update) or (update.index and not update.gradients)
+            if not _only_turns_a_schedule(update)
+            and (_before_its_backward(update) or (update.index and not update.gradients))
         ]
         repeated = len(empty) >= 2 and len({u.step.where for u in empty}) < len(empty)
         if not repeated or len(empty) < len(done) / 2:
@@ -167,6 +181,12 @@ def stepped_on_nothing(tape: Tape) -> Iterator[Finding]:
             confidence=0.93,
             subject=optimizer,
         )
+
+
+def _only_turns_a_schedule(update: Update) -> bool:
+    """Nothing is computed that could have gradients: the rates are printed, plotted or tested."""
+    computes = update.of_kind(EventKind.BATCH, EventKind.FORWARD, EventKind.LOSS, EventKind.BACKWARD)
+    return not computes and bool(update.of_kind(EventKind.SCHEDULE))
 
 
 def _before_its_backward(update: Update) -> bool:
