@@ -120,6 +120,8 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
         if unknown_calls(tape, schedule, optimizer, after=training_begins(tape)):
             continue
         pace = _unit_of(ticks, counts, but=planned)
+        if pace is None and planned == "update" and _as_by_epochs(tape, ticks, counts):
+            pace = "epoch"
         if pace is None or max(counts[planned], ticks) < FAR_APART * min(counts[planned], ticks):
             continue
         length = schedule.attrs.get("planned")
@@ -135,6 +137,17 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
             confidence=0.85,
             subject=schedule.id,
         )
+
+
+def _as_by_epochs(tape: Tape, ticks: int, counts: dict[str, int]) -> bool:
+    """Without a loader no epoch is seen, only ticks that each follow the same number of updates."""
+    return (
+        tape.source is Source.RUNTIME
+        and not counts["epoch"]
+        and ticks > 1
+        and counts["update"] >= SEVERAL * ticks
+        and counts["update"] % ticks == 0
+    )
 
 
 def _swings_back(tape: Tape, schedule: Actor, ticks: int, updates: int) -> bool:
