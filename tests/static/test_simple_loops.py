@@ -163,3 +163,21 @@ for step in range(20):
     optimizer.step()
 """
     assert codes_by_lint(source) == []
+
+
+def test_a_backward_that_seems_to_reach_nobody_is_no_missing_one():
+    source = """
+import torch
+from torch import nn
+
+adapter, unet = nn.Linear(4, 1), nn.Linear(4, 4)
+optimizer = torch.optim.Adam(adapter.parameters())
+for batch in loader:
+    optimizer.zero_grad()
+    hints = run_through(batch)
+    loss = unet(hints).mean()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(adapter.parameters(), 1.0)
+    optimizer.step()
+"""
+    assert codes_by_lint(source) == []

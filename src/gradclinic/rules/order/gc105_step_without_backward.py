@@ -16,7 +16,8 @@ Removing `zero_grad()` so that the step finds something: it then finds old sums.
 
 ## Known limits
 A single step before training begins, made to quiet a schedule's warning, is accepted, and so is a loop
-that only turns a schedule. Gradients written by hand count as a backward.
+that only turns a schedule. Gradients written by hand count as a backward. In
+source, a backward that seems to reach no optimizer is taken to reach this one.
 """
 
 from __future__ import annotations
@@ -159,6 +160,7 @@ def stepped_on_nothing(tape: Tape) -> Iterator[Finding]:
             for update in done
             if not _only_turns_a_schedule(update)
             and (_before_its_backward(update) or (update.index and not update.gradients))
+            and not _backward_of_unknown_reach(tape, update)
         ]
         repeated = len(empty) >= 2 and len({u.step.where for u in empty}) < len(empty)
         if not repeated or len(empty) < len(done) / 2:
@@ -187,6 +189,15 @@ def _only_turns_a_schedule(update: Update) -> bool:
     """Nothing is computed that could have gradients: the rates are printed, plotted or tested."""
     computes = update.of_kind(EventKind.BATCH, EventKind.FORWARD, EventKind.LOSS, EventKind.BACKWARD)
     return not computes and bool(update.of_kind(EventKind.SCHEDULE))
+
+
+def _backward_of_unknown_reach(tape: Tape, update: Update) -> bool:
+    """Source ascribes a backward to no optimizer at all: the model came in by a way not followed."""
+    began, ended = update.events[0].index, update.step.index
+    return tape.source is Source.STATIC and any(
+        began < event.index < ended and event.optimizers == frozenset()
+        for event in tape.of_kind(EventKind.BACKWARD)
+    )
 
 
 def _before_its_backward(update: Update) -> bool:

@@ -76,6 +76,8 @@ for step in range(20):
 @rule.check
 def clipped_too_early(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
+        if not any(e.kind is EventKind.BACKWARD for e in tape.timeline(optimizer)):
+            continue  # too early for what? Its backward was not recognised, or is missing altogether
         for clip, before in misplaced_clips(tape, optimizer, after=EventKind.ZERO_GRAD):
             following = [e for e in tape.timeline(optimizer) if e.index > clip.index]
             yield rule.finding(
