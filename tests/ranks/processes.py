@@ -106,7 +106,7 @@ def run_program(name: str, folder: Path) -> dict[str, Any]:
     shutil.copy(PROGRAMS / f"{name}.py", folder)
     (folder / "train.py").write_text(
         f"import torch.distributed as dist\nfrom {name} import train\n"
-        'dist.init_process_group("gloo")\ntrain()\ndist.destroy_process_group()\n'
+        'dist.init_process_group("gloo")\ntrain()\ndist.barrier()\ndist.destroy_process_group()\n'
     )
     return report_of_ranks(folder, "train.py")
 

@@ -28,6 +28,7 @@ for step in range(10):
     optimizer.step()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
 os.write(1, f"rank {dist.get_rank()}\\n".encode())
+dist.barrier()
 dist.destroy_process_group()
 """
 TORCHRUN = (str(BIN / "torchrun"), "--standalone", "--nproc-per-node", "2")

@@ -57,5 +57,6 @@ def _weights(program: str, watched: tuple[int, ...]) -> int:
         model = module.train()
     local = [getattr(one, "to_local", lambda one=one: one)() for one in model.parameters()]
     Path(f"weights-{rank}").write_text(str([one.tolist() for one in local]))
+    dist.barrier()
     dist.destroy_process_group()
     return 0

@@ -146,10 +146,11 @@ def test_a_kill_at_any_moment_leaves_a_sound_file(tmp_path, seed):
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         steps = [step for (step,) in connection.execute("SELECT step FROM steps ORDER BY step")]
         arrays = [step for (step,) in connection.execute("SELECT step FROM gradients ORDER BY step")]
-    # Whole batches only, none missing before the last, and in both tables the same.
-    assert len(steps) % 7 == 0
-    assert steps == arrays
-    assert steps == list(range(len(steps)))
+    # Whole batches only, the same in both tables; what lies between first and last may be thinned by now.
+    assert (steps[-1] + 1) % 7 == 0
+    assert steps[-1] == arrays[-1]
+    assert set(arrays) <= set(steps)
+    assert arrays[:64] == list(range(steps[-1] + 1))[:64]
     assert read(path).state == "ended without a word"
 
 

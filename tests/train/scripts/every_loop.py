@@ -60,6 +60,7 @@ def main() -> None:
     ):
         train(wrap, accumulate, weighted, precision, clip)
     if wrap != "none":
+        dist.barrier()
         dist.destroy_process_group()
 
 

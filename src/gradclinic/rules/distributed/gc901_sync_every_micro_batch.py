@@ -65,6 +65,7 @@ for epoch in range(2):
         if (i + 1) % accumulate == 0 or i + 1 == len(loader):
             optimizer.step()
             optimizer.zero_grad()
+dist.barrier()
 dist.destroy_process_group()
 """
 
@@ -92,6 +93,7 @@ for epoch in range(2):
         if last:
             optimizer.step()
             optimizer.zero_grad()
+dist.barrier()
 dist.destroy_process_group()
 """
 
@@ -119,6 +121,7 @@ for epoch in range(2):
         if last:
             optimizer.step()
             optimizer.zero_grad()
+dist.barrier()
 dist.destroy_process_group()
 """
 

@@ -74,6 +74,7 @@ def train(rank, rendezvous, pretrained):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 
@@ -106,6 +107,7 @@ def train(rank, rendezvous, pretrained):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    dist.barrier()
     dist.destroy_process_group()
 
 

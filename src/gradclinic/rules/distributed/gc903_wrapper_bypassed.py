@@ -57,6 +57,7 @@ for step in range(20):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
+dist.barrier()
 dist.destroy_process_group()
 """
 
@@ -78,6 +79,7 @@ for step in range(20):
 model.eval()
 with torch.no_grad():
     print(model.module(torch.randn(1, 4)))
+dist.barrier()
 dist.destroy_process_group()
 """
 
@@ -99,6 +101,7 @@ for step in range(20):
         dist.all_reduce(p.grad)
         p.grad /= dist.get_world_size()
     optimizer.step()
+dist.barrier()
 dist.destroy_process_group()
 """
 
