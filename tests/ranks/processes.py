@@ -18,7 +18,7 @@ from tests.forks import free_port, server
 
 PROGRAMS = Path(__file__).parent / "programs"
 BIN = Path(sys.executable).parent
-TIME_LIMIT = 300
+TIME_LIMIT = 90
 
 
 def started(folder: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
@@ -48,6 +48,17 @@ def run_command(folder: Path, *words: str, **variables: str) -> Ended:
 
 def on_each_rank(folder: Path, act: Callable[..., Any], *given: Any, ranks: int = 2) -> list[Ended]:
     """Call `act` in so many processes at once, with what torchrun puts into their environment."""
+    # gloo hangs now and then where nobody watches; what hangs because of us hangs every time.
+    children = _ended(folder, act, given, ranks) or _ended(folder, act, given, ranks)
+    assert children, f"a rank hangs; it wrote {(folder / 'err-0').read_text()}"
+    return [
+        Ended(child.exitcode or 0, (folder / f"out-{rank}").read_text(), (folder / f"err-{rank}").read_text())
+        for rank, child in enumerate(children)
+    ]
+
+
+def _ended(folder: Path, act: Callable[..., Any], given: Any, ranks: int) -> list[Any]:
+    """The processes, once all have ended; none if one does not."""
     port = free_port()
     children = [
         server.Process(target=_as_rank, args=(str(folder), rank, ranks, port, act, given))
@@ -57,13 +68,11 @@ def on_each_rank(folder: Path, act: Callable[..., Any], *given: Any, ranks: int 
         child.start()
     for child in children:
         child.join(TIME_LIMIT)
-        if child.exitcode is None:
-            child.kill()
-            raise AssertionError(f"a rank hangs; it wrote {(folder / 'err-0').read_text()}")
-    return [
-        Ended(child.exitcode or 0, (folder / f"out-{rank}").read_text(), (folder / f"err-{rank}").read_text())
-        for rank, child in enumerate(children)
-    ]
+    hanging = [child for child in children if child.exitcode is None]
+    for child in hanging:
+        child.kill()
+        child.join()
+    return [] if hanging else children
 
 
 def _as_rank(folder: str, rank: int, ranks: int, port: str, act: Callable[..., Any], given: Any) -> None:

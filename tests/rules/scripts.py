@@ -13,7 +13,7 @@ from gradclinic.facts import Source
 from gradclinic.static import observe_source
 from tests.forks import server
 
-TIME_LIMIT = 300
+TIME_LIMIT = 100
 
 
 def codes(source: Source, script: str, folder: Path) -> list[str]:
@@ -34,16 +34,23 @@ def codes_by_run(script: str, folder: Path) -> list[str]:
 def run_report(script: str, folder: Path) -> dict[str, Any]:
     """The JSON document of `gradclinic run` on this script, in a process of its own."""
     (folder / "train.py").write_text(script)
+    # gloo hangs now and then where nobody watches; what hangs because of us hangs every time.
+    assert _ends(folder) or _ends(folder), f"the script did not end within {TIME_LIMIT} s"
+    report = folder / "report.json"
+    assert report.exists(), (folder / "printed.txt").read_text()
+    document: dict[str, Any] = json.loads(report.read_text())
+    return document
+
+
+def _ends(folder: Path) -> bool:
     child = server.Process(target=_run, args=(str(folder),))
     child.start()
     child.join(TIME_LIMIT)
     if child.exitcode is None:
         child.kill()
-        raise AssertionError(f"the script did not end within {TIME_LIMIT} s")
-    report = folder / "report.json"
-    assert report.exists(), (folder / "printed.txt").read_text()
-    document: dict[str, Any] = json.loads(report.read_text())
-    return document
+        child.join()
+        return False
+    return True
 
 
 def _run(folder: str) -> None:
