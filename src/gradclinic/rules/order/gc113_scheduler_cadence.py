@@ -120,7 +120,8 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
         if unknown_calls(tape, schedule, optimizer, after=training_begins(tape)):
             continue
         pace = _unit_of(ticks, counts, but=planned)
-        if pace is None and planned == "update" and _as_by_epochs(tape, ticks, counts):
+        exact = schedule.attrs.get("planned") == counts["update"]
+        if pace is None and planned == "update" and exact and _as_by_epochs(tape, ticks, counts):
             pace = "epoch"
         if pace is None or max(counts[planned], ticks) < FAR_APART * min(counts[planned], ticks):
             continue
@@ -140,7 +141,7 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
 
 
 def _as_by_epochs(tape: Tape, ticks: int, counts: dict[str, int]) -> bool:
-    """Without a loader no epoch is seen, only ticks that each follow the same number of updates."""
+    """Without a loader no epoch is seen, only ticks that divide the updates evenly."""
     return (
         tape.source is Source.RUNTIME
         and not counts["epoch"]
