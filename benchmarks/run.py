@@ -24,7 +24,7 @@ from torch import nn
 from benchmarks.workloads import WORKLOADS
 
 UPDATES = 10
-"""One in ten is measured in more detail, so a turn holds one of each kind."""
+"""In a turn. One update in fifty is measured in more detail, so rounds come in fives."""
 WARM_UP = 22
 TAPE = 60
 

@@ -112,18 +112,21 @@ CONTESTANTS: dict[str, Callable[[Workload, nn.Module, Batch, int], Iterator[None
 }
 
 
-def measured(workload: Workload, accumulate: int, rounds: int) -> dict[str, tuple[float, float]]:
-    """For each contestant the median milliseconds of an update, and the median extra share over by hand."""
+def measured(workload: Workload, accumulate: int, rounds: int) -> dict[str, list[float]]:
+    """For each contestant the CPU seconds of its updates, one a round."""
     times: dict[str, list[float]] = {name: [] for name in CONTESTANTS}
     for seed in range(BUILDS):
         taken(workload, accumulate, rounds // BUILDS, seed, times)
-    extra = {
-        name: statistics.median(
-            own / hand - 1 for own, hand in zip(times[name], times["by hand"], strict=True)
-        )
-        for name in times
-    }
-    return {name: (1000 * statistics.median(times[name]), 100 * extra[name]) for name in times}
+    return times
+
+
+def extra(own: list[float], by_hand: list[float]) -> str:
+    """The median extra share in per cent, and how far off it may be by chance (one standard error)."""
+    shares = [100 * (mine / hand - 1) for mine, hand in zip(own, by_hand, strict=True)]
+    middle = statistics.median(shares)
+    spread = statistics.median(abs(share - middle) for share in shares)
+    # 1.48 makes a standard deviation of it, 1.25 the error of a median out of that of a mean.
+    return f"{middle:+.1f} ± {1.25 * 1.48 * spread / len(shares) ** 0.5:.1f} %"
 
 
 def taken(
@@ -160,10 +163,11 @@ def main() -> None:
     print("|---|---|---|" + "---|" * (len(CONTESTANTS) - 1))
     for workload in (MACHINERY, *WORKLOADS):
         for accumulate in given.accumulate:
-            found = measured(workload, accumulate, given.rounds)
-            hand = found.pop("by hand")[0]
-            cells = " | ".join(f"{extra:+.1f} %" for _, extra in found.values())
-            print(f"| {workload.name} {workload.title} | {accumulate} | {hand:.1f} | {cells} |", flush=True)
+            times = measured(workload, accumulate, given.rounds)
+            hand = times.pop("by hand")
+            plain = 1000 * statistics.median(hand)
+            cells = " | ".join(extra(own, hand) for own in times.values())
+            print(f"| {workload.name} {workload.title} | {accumulate} | {plain:.1f} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ zero.
 Clipping: the gradients are finite. `nan_to_num` on the weights.
 
 ## Known limits
-Weights are looked at on the first updates, on every tenth, and when a loss is not finite; the update
+Weights are looked at on the first updates, now and then later, and when a loss is not finite; the update
 named is the last one before they were seen to be broken.
 """
 

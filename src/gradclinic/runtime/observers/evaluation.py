@@ -19,6 +19,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from gradclinic.facts import EventKind, Location
 from gradclinic.facts.modes import Evaluation, ModeOfTraining
+from gradclinic.runtime.actors import parameters_of
 from gradclinic.runtime.scene import Scene
 from gradclinic.runtime.verdict import Verdict
 
@@ -34,6 +35,10 @@ class _Model:
     in_eval: int = 0
     where: Location | None = None
     set_at: Location | None = None
+    holders: MutableMapping[torch.optim.Optimizer, tuple[int, bool]] = field(
+        default_factory=weakref.WeakKeyDictionary
+    )
+    """Optimizers, with how many parameters they had when they were asked, and whether any is the model's."""
 
 
 @dataclass
@@ -49,7 +54,7 @@ class Modes:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self.verdict = Verdict(scene.recorder, self._count_judged)
-        self._models: MutableMapping[nn.Module, _Model] = WeakIdKeyDictionary()
+        self._models: MutableMapping[nn.Module, _Model | None] = WeakIdKeyDictionary()
         self._by_id: dict[int, _Model] = {}
         self._since_step: dict[int, tuple[weakref.ref[nn.Module], Location, bool]] = {}
         self._pass: _Pass | None = None
@@ -65,9 +70,9 @@ class Modes:
             self.verdict.stop()
 
     def forward(self, module: nn.Module, result: Any) -> None:
-        if isinstance(module, _Loss) or not any(True for _ in module.parameters()):
-            return
         known = self._model(module)
+        if known is None:
+            return
         grad = torch.is_grad_enabled()
         here = self._scene.recorder.places.here()
         carries = grad and any(t.requires_grad for t in _tensors(result))
@@ -102,12 +107,11 @@ class Modes:
             self._pass.backwards += 1
 
     def stepped(self, optimizer: torch.optim.Optimizer) -> None:
-        held = {id(p) for group in optimizer.param_groups for p in group["params"]}
         for reference, here, training in self._since_step.values():
             module = reference()
-            if module is None or not any(id(p) in held for p in module.parameters()):
+            known = None if module is None else self._model(module)
+            if module is None or known is None or not _holds(optimizer, module, known):
                 continue
-            known = self._model(module)
             if training:
                 known.in_train += 1
             elif known.layers:
@@ -174,12 +178,20 @@ class Modes:
             Evaluation(model.name, where, count, training, graph, layers, evidence),
         )
 
-    def _model(self, module: nn.Module) -> _Model:
-        known = self._models.get(module)
-        if known is None:
-            actor = self._scene.actors.id_of(module)
-            name = self._scene.actors.known[actor].name if actor else type(module).__name__
-            known = self._models[module] = self._by_id[id(module)] = _Model(name, _mode_matters(module))
+    def _model(self, module: nn.Module) -> _Model | None:
+        """None for what has nothing to train."""
+        try:
+            return self._models[module]
+        except KeyError:
+            known = self._models[module] = self._introduced(module)
+            return known
+
+    def _introduced(self, module: nn.Module) -> _Model | None:
+        if isinstance(module, _Loss) or not any(True for _ in module.parameters()):
+            return None
+        actor = self._scene.actors.id_of(module)
+        name = self._scene.actors.known[actor].name if actor else type(module).__name__
+        known = self._by_id[id(module)] = _Model(name, _mode_matters(module))
         return known
 
 
@@ -201,6 +213,16 @@ def install(scene: Scene) -> None:
     scene.patches.on_undo(modes.verdict.stop)
     scene.patches.on_undo(register_optimizer_step_post_hook(step_hook).remove)
     scene.facts.append(modes.tell)
+
+
+def _holds(optimizer: torch.optim.Optimizer, module: nn.Module, known: _Model) -> bool:
+    count = sum([len(group["params"]) for group in optimizer.param_groups])
+    then, holds = known.holders.get(optimizer, (-1, False))
+    if then != count:
+        own = {id(parameter) for parameter in module.parameters()}
+        holds = any(id(parameter) in own for parameter in parameters_of(optimizer))
+        known.holders[optimizer] = (count, holds)
+    return holds
 
 
 def _mode_matters(module: nn.Module) -> tuple[str, ...]:

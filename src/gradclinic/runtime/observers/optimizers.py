@@ -23,10 +23,12 @@ def install(scene: Scene) -> None:
     def before_clearing(*args: Any, **kwargs: Any) -> None:
         scene.catch_up()
 
-    def cleared(parameters: list[torch.Tensor], actor: str | None) -> None:
+    def cleared(owner: torch.optim.Optimizer | torch.nn.Module, actor: str | None) -> None:
         if recorder.full:
             recorder.emit(EventKind.ZERO_GRAD, actor)
             return
+        owned = owner.parameters() if isinstance(owner, torch.nn.Module) else parameters_of(owner)
+        parameters = list(owned)
         concerned = actors.within(parameters)
         recorder.emit(EventKind.ZERO_GRAD, actor, concerned)
         partly = actors.holding(parameters) - concerned
@@ -36,10 +38,10 @@ def install(scene: Scene) -> None:
         scene.settle(EventKind.ZERO_GRAD, concerned)
 
     def optimizer_cleared(_: object, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
-        cleared(parameters_of(optimizer), scene.optimizer(optimizer))
+        cleared(optimizer, scene.optimizer(optimizer))
 
     def module_cleared(_: object, module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
-        cleared([] if recorder.full else list(module.parameters()), None)
+        cleared(module, None)
 
     def before_step(optimizer: torch.optim.Optimizer) -> None:
         scene.optimizer(optimizer)

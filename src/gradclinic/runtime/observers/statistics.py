@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.amp.grad_scaler import GradScaler
@@ -32,6 +32,14 @@ _UNDER_WAY = 2
 """Updates after which optimizers have made what they remember."""
 
 
+class _Sent(NamedTuple):
+    """The backward under way: where it was called, its losses, each with its scale, and what was read."""
+
+    where: Location | None = None
+    losses: Sequence[tuple[torch.Tensor, float]] = ()
+    reading: Reading | None = None
+
+
 class Statistics:
     """The accounts of all optimizers, and which of them an observed call belongs to."""
 
@@ -45,7 +53,7 @@ class Statistics:
         self._amp_scale: float | None = None
         self.lines = Lines(scene.recorder.places)
         self.inspector = Inspector(self.lines)
-        self._reading: tuple[Location, Reading | None] | None = None
+        self._sent = _Sent()
 
     def account(self, optimizer: torch.optim.Optimizer) -> Account | None:
         actor = self.scene.optimizer(optimizer)
@@ -64,30 +72,29 @@ class Statistics:
         self.lines.model_compiled()
 
     @torch.no_grad()
-    def about_to_send_back(self, tensors: Any, *args: Any, **kwargs: Any) -> None:
+    def about_to_send_back(self, tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
         """The graph is there now and gone afterwards."""
-        self._reading = None
-        root = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors), None)
-        if root is None or root.numel() != 1 or not readable(root):
+        self._sent = _Sent()
+        roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        roots = [root for root in roots[: None if grad_tensors is None else 1] if _is_a_number(root)]
+        if not roots:
             return
         where = self.scene.recorder.places.here()
+        losses = [self._without_scale(root) for root in roots]
         odd = any(account.odd for account in self.accounts.values())
-        loss, _ = self._without_scale(root)
-        self._reading = (where, self.inspector.look(root, loss, where, odd=odd))
+        reading = self.inspector.look(roots[0], losses[0][0], where, odd=odd)
+        self._sent = _Sent(where, losses if grad_tensors is None else [], reading)
 
-    def sent_back(self, _: object, tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
-        roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-        where, reading = self._reading or (self.scene.recorder.places.here(), None)
-        self._reading = None
+    def sent_back(self, *args: Any, **kwargs: Any) -> None:
         self.lines.backward_done()
-        for root in roots:
-            if root.numel() != 1 or grad_tensors is not None or not readable(root):
-                continue
-            loss, scale = self._without_scale(root)
-            for account in self._concerned(where):
-                account.loss_sent_back(where, loss, scale)
-        if reading is not None:
-            self._take(reading, where)
+        sent, self._sent = self._sent, _Sent()
+        if sent.where is None:
+            return
+        for account in self._concerned(sent.where):
+            for loss, scale in sent.losses:
+                account.loss_sent_back(sent.where, loss, scale)
+        if sent.reading is not None:
+            self._take(sent.reading, sent.where)
 
     @torch.no_grad()
     def _take(self, reading: Reading, where: Location) -> None:
@@ -267,6 +274,10 @@ def install(scene: Scene) -> None:
     scene.patches.on_undo(register_optimizer_step_post_hook(hook(statistics.after_update)).remove)
     scene.patches.on_undo(statistics.lines.stop)
     scene.facts.append(statistics.facts)
+
+
+def _is_a_number(root: torch.Tensor) -> bool:
+    return root.numel() == 1 and readable(root)
 
 
 def _told(one: Measured, where: Location | None, index: int) -> Activation:

@@ -29,14 +29,15 @@ from gradclinic.runtime.statistics.signals import Signals
 from gradclinic.runtime.statistics.snapshot import Snapshot
 from gradclinic.thinning import Thinned
 
-_OFTEN = 5
+_FIRST = 5
 """Every one of the first updates is sampled,"""
-_EVERY = 10
-"""later every tenth,"""
-_CLOSELY = 50
-"""and now and then with what costs most."""
+_YOUNG = 200
+_EVERY, _EVERY_OLD = 10, 50
+"""then every tenth, and once training is under way every fiftieth,"""
+_CLOSELY, _CLOSELY_OLD = 50, 200
+"""now and then with what costs most,"""
 _SPREAD = 100
-"""Updates between histograms."""
+"""and with histograms."""
 _ALERT = 10
 """Updates sampled one by one after something odd was seen."""
 _SOUND = 5
@@ -122,11 +123,10 @@ class Account:
 
     @property
     def sampling(self) -> bool:
-        return self.index < _OFTEN or self.index % _EVERY == 0 or self._alert > 0
+        return self._due(_EVERY, _EVERY_OLD) or self._alert > 0
 
-    @property
-    def _closely(self) -> bool:
-        return self.index < _OFTEN or self.index % _CLOSELY == 0
+    def _due(self, young: int, old: int) -> bool:
+        return self.index < _FIRST or self.index % (young if self.index < _YOUNG else old) == 0
 
     def before_update(self, optimizer: torch.optim.Optimizer, scale: float | None) -> None:
         """Gradients as the update will use them; `scale` if they still carry one."""
@@ -168,8 +168,8 @@ class Account:
             gradients=each,
         )
         if self.sampling:
-            spread = self.index % _SPREAD == 0
-            self._snapshot = Snapshot.take(parameters, scale, closely=self._closely, spread=spread)
+            closely, spread = self._due(_CLOSELY, _CLOSELY_OLD), self.index % _SPREAD == 0
+            self._snapshot = Snapshot.take(parameters, scale, closely=closely, spread=spread)
 
     def after_update(self, optimizer: torch.optim.Optimizer, amp_scale: float | None) -> None:
         step, self._next = self._next, None

@@ -58,9 +58,12 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
 
 
 def read(scalars: Sequence[torch.Tensor]) -> list[float]:
-    """Many one-element tensors as numbers, by one transfer where they lie together."""
+    """Many one-element tensors as numbers, by one transfer where they lie together on a device."""
     if not scalars:
         return []
+    if scalars[0].is_cpu:
+        # Nothing to transfer, and asking each is half the work of putting them together.
+        return [scalar.item() for scalar in scalars]
     try:
         values: list[float] = torch.stack(list(scalars)).tolist()
     except RuntimeError:
