@@ -81,14 +81,15 @@ def _is_setting(value: ast.Attribute) -> bool:
 def _changed(value: ast.Attribute, tree: ast.Module) -> bool:
     return any(
         isinstance(node, ast.Attribute) and node.attr == value.attr and isinstance(node.ctx, ast.Store)
-        for node in ast.walk(tree)
+        for scope in scopes(tree)
+        for node in scope.nodes
     )
 
 
 def _made_from(tree: ast.Module) -> dict[str, set[str]]:
     """For each name what was called to make it."""
     made: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
+    for node in (node for scope in scopes(tree) for node in scope.nodes):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             for target in node.targets:
                 made.setdefault(last_name(target), set()).add(last_name(node.value.func))

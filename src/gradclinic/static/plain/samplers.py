@@ -49,7 +49,7 @@ def _shuffles(call: ast.Call) -> bool:
 
 def _trains_in_epochs(tree: ast.Module) -> bool:
     """Whether the batches and the epochs are looped over in this file: elsewhere the epoch may be set."""
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)]
+    loops = [node for scope in scopes(tree) for node in scope.nodes if isinstance(node, ast.For)]
     epochs = any(words.EPOCH_NAME.search(name) for loop in loops for name in names_in(loop.target))
     batches = any(
         any(words.LOADER_NAME.search(name) for name in names_in(loop.iter)) and "backward" in names_in(loop)

@@ -81,19 +81,16 @@ def _saved_states(tree: ast.Module) -> frozenset[str]:
     """Whatever has its state asked for anywhere, and so may be saved in a file of its own."""
     return frozenset(
         _kind(last_name(node.func.value))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "state_dict"
+        for scope in scopes(tree)
+        for node in scope.calls()
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "state_dict"
     )
 
 
 def _existing(tree: ast.Module) -> frozenset[str]:
     """What of the training has a state that matters: moments, a schedule's position, a scale."""
     found: set[str] = set()
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
+    for node in (call for scope in scopes(tree) for call in scope.calls()):
         name = last_name(node.func)
         if name in words.TORCH_SCHEDULES:
             found.add("schedule")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from gradclinic.facts import Location
+from gradclinic.static.syntax import children
 
 
 @dataclass(slots=True)
@@ -16,7 +18,7 @@ class Scope:
     qualname: str
     node: ast.AST
     nodes: list[ast.AST] = field(default_factory=list)
-    """All of its nodes, in the order they are written."""
+    """All of its nodes but plain names and constants, in the order they are written."""
     looped: set[ast.AST] = field(default_factory=set)
     """Calls inside a loop of it."""
 
@@ -30,28 +32,38 @@ class Scope:
         return Location(path, node.lineno, node.col_offset, self.qualname)  # type: ignore[attr-defined]
 
 
-def scopes(tree: ast.Module) -> Iterator[Scope]:
-    """The module first, then every function and method in the order of their definitions."""
+@lru_cache(maxsize=1)
+def scopes(tree: ast.Module) -> tuple[Scope, ...]:
+    """The module first, then every function and method in the order of their definitions.
+
+    Remembered, for the readers of one file ask for it one after the other.
+    """
+    found: list[Scope] = []
     waiting: list[tuple[str, ast.AST]] = [("", tree)]
-    while waiting:
-        qualname, owner = waiting.pop(0)
+    for qualname, owner in waiting:  # which grows meanwhile
         scope = Scope(qualname, owner)
         prefix = f"{qualname}." if qualname else ""
-        for child in ast.iter_child_nodes(owner):
+        for child in children(owner):
             _collect(child, scope, waiting, prefix, looped=False)
-        yield scope
+        found.append(scope)
+    return tuple(found)
 
 
 def _collect(
     node: ast.AST, scope: Scope, waiting: list[tuple[str, ast.AST]], prefix: str, *, looped: bool
 ) -> None:
+    if isinstance(node, (ast.Name, ast.Constant)):
+        return
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         waiting.append((f"{prefix}{node.name}", node))
         return
     scope.nodes.append(node)
-    if looped and isinstance(node, ast.Call):
-        scope.looped.add(node)
-    inside = prefix + f"{node.name}." if isinstance(node, ast.ClassDef) else prefix
-    looped = looped or isinstance(node, (ast.For, ast.AsyncFor, ast.While))
-    for child in ast.iter_child_nodes(node):
-        _collect(child, scope, waiting, inside, looped=looped)
+    if isinstance(node, ast.Call):
+        if looped:
+            scope.looped.add(node)
+    elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+        looped = True
+    elif isinstance(node, ast.ClassDef):
+        prefix += f"{node.name}."
+    for child in children(node):
+        _collect(child, scope, waiting, prefix, looped=looped)

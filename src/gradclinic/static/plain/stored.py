@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gradclinic.facts import Location
 from gradclinic.facts.stored import Mutation, StoredData, WorkerRandomness
+from gradclinic.static.plain.scopes import scopes
 from gradclinic.static.syntax import last_name, names_in
 
 WORDS = ("__getitem__",)
@@ -16,7 +17,7 @@ _GENERATORS = frozenset({"RandomState", "default_rng", "Random", "Generator"})
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[StoredData | WorkerRandomness]:
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for scope in scopes(tree) for node in scope.nodes if isinstance(node, ast.ClassDef)]
     for cls in classes:
         fetch = _method(cls, "__getitem__")
         if fetch is None or len(fetch.args.args) != 2 or not _is_data_set(cls):
