@@ -25,7 +25,7 @@ _TELLING = re.compile(
     r"backward\(|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|binary_cross_entropy|BCELoss|BCEWithLogitsLoss"
 )
 _NAMED_LOSS = re.compile(rf"(\w+)\s*=\s*[\w.]*\b(?:{'|'.join(LOSSES)})\(")
-_CALLED = frozenset({*LOSS_FUNCTIONS, *LOSSES, "backward", "manual_backward"})
+_CALLED = frozenset({*LOSS_FUNCTIONS, *LOSSES})
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False|freeze")
 
 _TEST = re.compile(r"(^|[/\\])(tests?[/\\][^/\\]*|test_[^/\\]*|[^/\\]*_test)\.py$")
@@ -94,7 +94,8 @@ def _telling_functions(tree: ast.Module, text: str) -> list[tuple[FunctionNode, 
     lines = text.splitlines()
     named = [_NAMED_LOSS.search(line) for line in lines if "Loss(" in line]
     names = {match[1] for match in named if match}
-    calls = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names | _CALLED)))})\b[\w\]\"')]*\s*\(")
+    losses = "|".join(map(re.escape, sorted(names | _CALLED)))
+    calls = re.compile(rf"(?:{losses}|(?<!def )\b\w*(?<!is_)backward)\b[\w\]\"')]*\s*\(")
     found: list[tuple[FunctionNode, ast.ClassDef | None]] = []
     for node in tree.body:
         owner = node if isinstance(node, ast.ClassDef) else None
