@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 
 from gradclinic.static import methods, words
+from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
 from gradclinic.static.modules import resolved
 from gradclinic.static.opaque import call_outside, models_in
 from gradclinic.static.roles import infer
-from gradclinic.static.survey import Can
 from gradclinic.static.values import (
     NONE,
     NOTHING,
@@ -34,7 +34,7 @@ from gradclinic.static.values import (
     join,
     library,
 )  # fmt: skip
-from gradclinic.static.walk import DEEPEST_CALL, DEEPEST_SUMMARY, Arguments, ReturnValue, Walk
+from gradclinic.static.walk import DEEPEST_CALL, DEEPEST_SUMMARY, Arguments, ReturnValue, Stop, Walk
 
 _NO_GRAD = ("no_grad", "inference_mode")
 
@@ -229,6 +229,9 @@ def _run(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, *,
         walk.execute(walk, node.body)
     except ReturnValue:
         pass
+    except Stop:
+        if not walk.returned[-1]:  # else it raises only where it has not returned
+            raise
     finally:
         walk.summarising -= 1
         values = walk.returned.pop()

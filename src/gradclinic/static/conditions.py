@@ -9,6 +9,7 @@ from zlib import crc32
 
 from gradclinic.static.values import (
     ActorRef,
+    Both,
     ClassDef,
     Const,
     Func,
@@ -68,6 +69,8 @@ def name_of(value: Value) -> str:
         return "|".join(sorted(value.keys))
     if isinstance(value, Lib):
         return value.name
+    if isinstance(value, Both):
+        return f"({(' Or ' if value.either else ' And ').join(map(name_of, value.parts))})"
     return f"<{type(value).__name__}>"
 
 
@@ -81,6 +84,9 @@ def holds(walk: Walk, value: Value) -> bool:
     known = truth(value)
     if known is not None:
         return known
+    if isinstance(value, Both):
+        answers = [holds(walk, part) for part in value.parts]
+        return any(answers) if value.either else all(answers)
     name = name_of(value)
     if name.startswith("not "):
         return not walk.decide(name[4:])
@@ -91,6 +97,8 @@ def negate(value: Value) -> Value:
     known = truth(value)
     if known is not None:
         return Const(not known)
+    if isinstance(value, Both):
+        return Both([negate(part) for part in value.parts], either=not value.either)
     name = name_of(value)
     return Unknown(name[4:] if name.startswith("not ") else f"not {name}")
 

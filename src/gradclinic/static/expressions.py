@@ -9,16 +9,17 @@ from functools import lru_cache
 from typing import Any
 
 from gradclinic.static import arithmetic, calls
+from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import compare, holds, name_of, negate, truth
 from gradclinic.static.iteration import item_of, items_of
 from gradclinic.static.opaque import called_again
 from gradclinic.static.roles import ACTOR_ROLES, infer, role_of
-from gradclinic.static.survey import Can
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     NONE,
     ActorRef,
+    Both,
     Const,
     Frame,
     Func,
@@ -152,8 +153,7 @@ def _boolean(walk: Walk, node: ast.BoolOp) -> Value:
         return value
     if len(unsure) == 1:
         return unsure[0]
-    answers = [holds(walk, part) for part in unsure]
-    return Const(any(answers) if stop else all(answers))
+    return Both(unsure, either=stop)
 
 
 def _compare(walk: Walk, node: ast.Compare) -> Value:

@@ -11,10 +11,10 @@ import contextlib
 
 from gradclinic.facts import EventKind
 from gradclinic.static import modes, words
+from gradclinic.static.abilities import Can
 from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import bind, evaluate
 from gradclinic.static.iteration import item_of, items_of
-from gradclinic.static.survey import Can
 from gradclinic.static.syntax import is_window, names_in
 from gradclinic.static.values import Num, Range, Value
 from gradclinic.static.walk import BreakLoop, ContinueLoop, Walk

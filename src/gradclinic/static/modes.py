@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from gradclinic.facts import Location
 from gradclinic.static import words
-from gradclinic.static.survey import Can
+from gradclinic.static.abilities import Can
 from gradclinic.static.syntax import names_in
 from gradclinic.static.values import Instance, Mode, Model, Value
 from gradclinic.static.walk import Walk

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gradclinic.static.survey import Can, Survey
+from gradclinic.static.abilities import Can
+from gradclinic.static.survey import Survey
 
 _ACTS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
 _SKIPPED = (

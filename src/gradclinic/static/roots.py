@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradclinic.facts import Tape
+from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.modules import define
@@ -14,7 +15,7 @@ from gradclinic.static.paths import Choices, explore
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.statements import execute
-from gradclinic.static.survey import Can, Survey
+from gradclinic.static.survey import Survey
 from gradclinic.static.values import ClassDef, Const, Frame, Func, FunctionNode, Instance
 from gradclinic.static.walk import (
     Arguments,
@@ -41,14 +42,15 @@ class Root:
 
 def find_roots(tree: ast.Module, survey: Survey) -> Iterator[Root]:
     """The module first; then functions nobody mentions; then what is left, in order of appearance."""
-    yield Root(tree)
+    if survey.can_any(tree.body) & Can.TELL:
+        yield Root(tree)
     acting = [
         node
         for node in survey.qualnames
         if node not in survey.nested
         and node not in survey.foreign
         and node.name not in _HOOKS
-        and survey.can(node) & Can.ACT
+        and survey.can(node) & Can.TELL
     ]
     for node in acting:
         if not node.name.startswith("__") and not _mentioned(node, acting, survey):

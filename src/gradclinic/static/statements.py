@@ -6,16 +6,17 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradclinic.static import contexts, holdings, loops, modules, words
+from gradclinic.static import branches, contexts, holdings, loops, modules, words
+from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import binary
 from gradclinic.static.conditions import holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup, spread
 from gradclinic.static.gradients import assign_gradient, write_weights
-from gradclinic.static.survey import Branches, Can, Survey
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     NONE,
     ActorRef,
+    Both,
     ClassDef,
     Const,
     Frame,
@@ -176,7 +177,7 @@ def _if(walk: Walk, node: ast.If) -> None:
     survey = walk.survey
     shape = survey.branches.get(node)
     if shape is None:
-        shape = survey.branches[node] = _shape(survey, node)
+        shape = survey.branches[node] = branches.shape_of(survey, node)
     # A program that raises trains nothing: the path to walk is the one that goes on.
     if shape.stops:
         execute(walk, node.orelse)
@@ -187,11 +188,13 @@ def _if(walk: Walk, node: ast.If) -> None:
         return
     test = evaluate(walk, node.test)
     known = truth(test)
-    if known is None and _is_main(node.test):
+    if known is None and branches.is_main(node.test):
         known = True
-    if known is None and _ends_loop(node) and not walk.leaves_early():
+    if known is None and branches.ends_loop(node) and not walk.leaves_early():
         known = False
-    if known is None and not walk.summarising and shape.can & (Can.ACT | Can.LEAVE):
+    # A simple condition that binds names is joined; two at once often tell whether a name holds an actor.
+    parts_ways = shape.can & (Can.ACT | Can.LEAVE) or (shape.binds and isinstance(test, Both))
+    if known is None and not walk.summarising and parts_ways:
         known = holds(walk, test)
     if known is None:
         _both(walk, node)
@@ -202,32 +205,6 @@ def _if(walk: Walk, node: ast.If) -> None:
         execute(walk, node.body if known else node.orelse)
     finally:
         walk.scale_guarded -= guarded
-
-
-def _shape(survey: Survey, node: ast.If) -> Branches:
-    body = survey.can_any(node.body)
-    return Branches(
-        stops=_only_stops(node.body) and not body & Can.ACT,
-        else_stops=bool(node.orelse) and _only_stops(node.orelse),
-        can=body | survey.can_any(node.orelse),
-    )
-
-
-def _ends_loop(node: ast.If) -> bool:
-    return not node.orelse and isinstance(node.body[-1], (ast.Break, ast.Return))
-
-
-def _is_main(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
-
-
-def _only_stops(body: list[ast.stmt]) -> bool:
-    last = body[-1]
-    return isinstance(last, ast.Raise) or (
-        isinstance(last, ast.Expr)
-        and isinstance(last.value, ast.Call)
-        and last_name(last.value.func) in ("exit", "_exit", "quit")
-    )
 
 
 def _both(walk: Walk, node: ast.If) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from gradclinic.static import words
+from gradclinic.static.abilities import ACTS, Branches, Can
 from gradclinic.static.syntax import (
     command_line_default,
     is_window,
@@ -22,46 +23,6 @@ from gradclinic.static.syntax import (
     unfreezes,
 )
 from gradclinic.static.values import FunctionNode, Module
-
-
-class Can:
-    """What running a piece of code may do: bits of an int, since an enum's own are slow to combine."""
-
-    NOTHING = 0
-    ACT = 1
-    """Leave an event that matters on the tape."""
-    LEAVE = 2
-    """break, continue or return."""
-    BACKWARD = 4
-    STEP = 8
-    FETCH = 16
-    """Ask for the next batch by a call."""
-    GUARD = 32
-    """Do something every k-th time."""
-    STOP = 64
-    """raise, or exit the program."""
-    FREEZE = 128
-    """Change which parameters require a gradient."""
-
-
-_ACTS = {
-    "backward": Can.BACKWARD,
-    "manual_backward": Can.BACKWARD,
-    "step": Can.STEP,
-    "manual_step": Can.STEP,
-    "zero_grad": Can.NOTHING,
-    "unscale_": Can.NOTHING,
-    "scale_loss": Can.NOTHING,
-    "prepare": Can.NOTHING,
-    "initialize": Can.NOTHING,
-    "accumulate": Can.GUARD,
-    "sync_gradients": Can.GUARD,
-    "train": Can.NOTHING,
-    "eval": Can.NOTHING,
-    "grad": Can.NOTHING,
-    "clip_master_grads": Can.NOTHING,
-}
-
 
 _SYNC_SWITCHES = frozenset({"require_backward_grad_sync", "set_requires_gradient_sync"})
 
@@ -88,17 +49,6 @@ class Facts:
         self.exposes |= other.exposes
         self.loops += other.loops
         self.returns |= other.returns
-
-
-@dataclass(frozen=True, slots=True)
-class Branches:
-    """What is plain about an `if` before its condition is looked at."""
-
-    stops: bool
-    """Its body ends the program and does nothing else."""
-    else_stops: bool
-    can: int
-    """What either branch may do."""
 
 
 class Survey:
@@ -232,7 +182,7 @@ class Survey:
                 if not torch_method(node):
                     facts.mentions.add(node.attr)
                 if node.attr in ("grad", "sync_gradients"):
-                    facts.can |= Can.ACT | _ACTS[node.attr]
+                    facts.can |= Can.ACT | ACTS[node.attr]
             elif isinstance(node, ast.Call):
                 self._call(node, facts)
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -265,23 +215,26 @@ class Survey:
             receiver = last_name(node.func.value)
             self.methods_of.setdefault(receiver, set()).add(called)
             if called == "update" and words.SCALER_NAME.search(receiver):
-                facts.can |= Can.ACT
+                facts.can |= Can.ACT | Can.TELL
+            if called in words.LIMITS:
+                facts.can |= Can.TELL
             if called == "step" and words.NOT_AN_OPTIMIZER.search(receiver):
                 return
             if called in ("zero_", "exit") and receiver == "sys":
                 facts.can |= Can.STOP
-        if called in _ACTS:
-            facts.can |= Can.ACT | _ACTS[called]
+        if called in ACTS:
+            facts.can |= Can.ACT | ACTS[called]
+        elif called in words.CLIPS:
+            facts.can |= Can.ACT | Can.TELL
         elif (
-            called in words.CLIPS
-            or called in words.TORCH_OPTIMIZERS
+            called in words.TORCH_OPTIMIZERS
             or called in words.GRAD_SCALERS
             or called in words.TORCH_SCHEDULES
             or words.SCHEDULE_BUILDERS.match(called)
         ):
             facts.can |= Can.ACT
         elif words.SCALER_NAME.search(called) and len(node.args) + len(node.keywords) >= 2:
-            facts.can |= Can.ACT | Can.BACKWARD | Can.STEP
+            facts.can |= Can.ACT | Can.TELL | Can.BACKWARD | Can.STEP
         if words.FETCH_FUNCTION.match(called):
             facts.can |= Can.FETCH
         if words.AVERAGES_GRADIENTS.search(called):

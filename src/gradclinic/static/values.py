@@ -38,6 +38,14 @@ class Const(Value):
 
 
 @dataclass(slots=True, eq=False)
+class Both(Value):
+    """`a and b`, or `a or b` where `either`, of parts that are not known: decided where a path depends on it."""
+
+    parts: list[Value]
+    either: bool
+
+
+@dataclass(slots=True, eq=False)
 class Num(Value):
     """An integer, known or not, with the units it was made of: `len(loader) * epochs`."""
 

@@ -1,0 +1,60 @@
+"""What running a piece of code may do, told before it is walked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class Can:
+    """What running a piece of code may do: bits of an int, since an enum's own are slow to combine."""
+
+    NOTHING = 0
+    ACT = 1
+    """Leave an event that matters on the tape."""
+    LEAVE = 2
+    """break, continue or return."""
+    BACKWARD = 4
+    STEP = 8
+    FETCH = 16
+    """Ask for the next batch by a call."""
+    GUARD = 32
+    """Do something every k-th time."""
+    STOP = 64
+    """raise, or exit the program."""
+    FREEZE = 128
+    """Change which parameters require a gradient."""
+    TELL = 256
+    """Leave an event by itself worth a tape: a tape of mere constructions and `zero_grad` shows nothing."""
+
+
+ACTS = {
+    "backward": Can.BACKWARD | Can.TELL,
+    "manual_backward": Can.BACKWARD | Can.TELL,
+    "step": Can.STEP | Can.TELL,
+    "manual_step": Can.STEP | Can.TELL,
+    "zero_grad": Can.NOTHING,
+    "unscale_": Can.TELL,
+    "scale_loss": Can.NOTHING,
+    "prepare": Can.NOTHING,
+    "initialize": Can.NOTHING,
+    "accumulate": Can.GUARD,
+    "sync_gradients": Can.GUARD,
+    "train": Can.TELL,
+    "eval": Can.TELL,
+    "grad": Can.NOTHING,
+    "clip_master_grads": Can.TELL,
+}
+"""What calls by these names may do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """What is plain about an `if` before its condition is looked at."""
+
+    stops: bool
+    """Its body ends the program and does nothing else."""
+    else_stops: bool
+    can: int
+    """What either branch may do."""
+    binds: bool
+    """Either gives a plain name a value."""
