@@ -42,7 +42,8 @@ class Root:
 
 def find_roots(tree: ast.Module, survey: Survey) -> Iterator[Root]:
     """The module first; then functions nobody mentions; then what is left, in order of appearance."""
-    if survey.can_any(tree.body) & Can.TELL:
+    # What is imported from another module may be called by another name than it is defined by.
+    if survey.modules or survey.can_any(tree.body) & Can.TELL:
         yield Root(tree)
     acting = [
         node

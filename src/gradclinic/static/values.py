@@ -39,7 +39,7 @@ class Const(Value):
 
 @dataclass(slots=True, eq=False)
 class Both(Value):
-    """`a and b`, or `a or b` where `either`, of parts that are not known: decided where a path depends on it."""
+    """`a and b`, or `a or b` where `either`, of parts not known: decided where a path depends on it."""
 
     parts: list[Value]
     either: bool
