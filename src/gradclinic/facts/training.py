@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import isfinite
@@ -78,6 +78,28 @@ class Sample:
     """The cosine between the update and the negative gradient: below 0 the step climbs."""
     exponents: Sequence[float] = ()
     """Now and then, the histogram of each tensor's gradient by power of two, laid end to end."""
+
+
+def padded(row: Sample, count: int) -> Sample:
+    """As of a parameter group that was added later, before which its tensors were not held."""
+    if len(row.weights) >= count:
+        return row
+    return replace(
+        row,
+        weights=_up_to(count, row.weights),
+        updates=_up_to(count, row.updates),
+        largest=_up_to(count, row.largest),
+        zeros=_up_to(count, row.zeros),
+    )
+
+
+def padded_step(row: Step, count: int) -> Step:
+    short = 0 < len(row.gradients) < count
+    return replace(row, gradients=_up_to(count, row.gradients)) if short else row
+
+
+def _up_to(count: int, values: Sequence[float]) -> Sequence[float]:
+    return (*values, *[ABSENT] * (count - len(values))) if values else values
 
 
 class NonFinite(StrEnum):

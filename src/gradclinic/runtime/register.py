@@ -97,7 +97,23 @@ class Register:
         for actor, optimizer in self.actors.optimizers():
             for parameter in parameters_of(optimizer):
                 self._parameter("", parameter).holders.setdefault(actor)
+        self._note_memory()
         self.note_gradients()
+
+    def _note_memory(self) -> None:
+        """Where each parameter lies now: `.data = ` moves it, and memory of one that is gone is reused."""
+        taken: set[int] = set()
+        gone: list[Entry] = []
+        for entry in self.entries.values():
+            parameter = entry.parameter()
+            if parameter is None:
+                gone.append(entry)
+            else:
+                entry.storage = parameter.data_ptr() if parameter.numel() and readable(parameter) else 0
+                taken.add(entry.storage)
+        for entry in gone:
+            if entry.storage in taken:
+                entry.storage = 0
 
     def note_gradients(self) -> None:
         """Which of the parameters that had none have a gradient now."""
@@ -190,7 +206,6 @@ class Register:
         entry = self.entries.get(id(parameter))
         if entry is None or entry.parameter() is not parameter:
             entry = Entry(weakref.ref(parameter), tuple(parameter.shape), _mark(parameter))
-            entry.storage = parameter.data_ptr() if parameter.numel() and readable(parameter) else 0
             self.entries[id(parameter)] = self.pending[id(parameter)] = entry
         entry.trainable = parameter.requires_grad
         entry.changed = entry.changed or _mark(parameter) != entry.mark

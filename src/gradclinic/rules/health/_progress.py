@@ -64,10 +64,11 @@ def _verdict(losses: list[float], first: float, last: float, noise: float) -> Ve
     stalled = fall < _ONCE and abs(since) <= min(least, _STILL * scale) and min(losses) >= 0
     if (lower > least or first - last > _SURE * noise) and fall >= _MOVED and not stalled:
         return Verdict.LEARNING
-    if last - first > _SURE * noise and fall <= -_MOVED:
+    # A policy's or an adversary's loss hovers around zero by design.
+    hovers = min(losses) < 0 < max(losses)
+    if last - first > _SURE * noise and fall <= -_MOVED and not (hovers and last <= max(losses[:third])):
         return Verdict.WORSE
-    if min(losses) < 0 < max(losses) or least > _BLIND * scale:
-        # A policy's or an adversary's loss hovers around zero by design; noise can hide any progress.
+    if hovers or least > _BLIND * scale:  # noise can hide any progress
         return Verdict.UNKNOWN
     if stalled or abs(lower) <= least or abs(fall) < _STILL or (abs(fall) < _MOVED and abs(since) <= least):
         return Verdict.FLAT

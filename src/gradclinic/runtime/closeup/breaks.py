@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -32,6 +33,8 @@ APPLY_WEIGHTS = frozenset(
 )
 _SHORT = 3
 """Digits of a factor that a person would write."""
+LIKELIER = (CutKind.GRAD, CutKind.NUMPY, CutKind.TENSOR, CutKind.ITEM, CutKind.DETACH, CutKind.NO_GRAD)
+"""Of several cuts behind one value, the one that was less likely meant comes first."""
 
 
 class Breaks:
@@ -39,6 +42,9 @@ class Breaks:
         self._trail = trail
         self._numbers: list[Break] = []
         self._exported: list[Break] = []
+        self._walks = 0
+
+    def begin_stage(self) -> None:
         self._walks = 0
 
     def forget_numbers(self) -> None:
@@ -101,7 +107,7 @@ class Breaks:
             if isinstance(given, torch.Tensor):
                 made = self._trail.of(given)
                 if made is not None and not given.requires_grad and given.numel() == 1:
-                    return frozenset(m for m in made.marks if isinstance(m, Break) and m.leaves)
+                    return _likeliest(m for m in made.marks if isinstance(m, Break) and m.leaves)
             elif isinstance(given, float) and given:
                 return frozenset(
                     one for one in self._numbers if _is_multiple(given, one.number) and one.leaves
@@ -116,6 +122,15 @@ class Breaks:
         if name in APPLY_WEIGHTS or name == "detach" or _weighs(name, tensors, self._trail):
             marks = frozenset(m for m in marks if not (isinstance(m, Break) and m.kind is CutKind.GRAD))
         return marks
+
+
+def _likeliest(breaks: Iterable[Break]) -> frozenset[Break]:
+    """A target computed with gradients off is cut in every layer, as it should be: beside a value that was
+    detached it is not to blame, and alone it is one cut."""
+    ranked = sorted(breaks, key=lambda one: (LIKELIER.index(one.kind), -len(one.leaves)))
+    if not ranked or ranked[0].kind is CutKind.NO_GRAD:
+        return frozenset(ranked[:1])
+    return frozenset(one for one in ranked if one.kind is ranked[0].kind)
 
 
 def edge_of(name: str, args: tuple[Any, ...], parents: list[Made], where: Location) -> Edge | None:

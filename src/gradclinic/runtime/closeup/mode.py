@@ -1,7 +1,7 @@
 """The mode that sees every torch function while the run is young.
 
-It is pushed where the first optimizer is built and taken away after a few steps. Functions are
-called as they are; what they made is noted afterwards.
+It is pushed where an optimizer is built and taken away after a few steps. Functions are called as
+they are; what they made is noted afterwards.
 """
 
 from __future__ import annotations
@@ -37,8 +37,14 @@ class Closeup(TorchFunctionMode):
         self.__enter__()  # type: ignore[no-untyped-call]
         self._on_stack = self.active = True
 
+    def reopen(self) -> None:
+        """Ours may still lie below a mode of the user's."""
+        self.over = False
+        self.active = self._on_stack
+        self.begin()
+
     def end(self) -> None:
-        """For good. Where a mode of the user's lies on top, ours stays below it and does nothing."""
+        """Where a mode of the user's lies on top, ours stays below it and does nothing."""
         self.active = False
         self.over = True
         if self._on_stack and _top() is self:

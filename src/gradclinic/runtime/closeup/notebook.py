@@ -13,7 +13,7 @@ from gradclinic.facts.location import Location
 from gradclinic.facts.loss import DomainEdge, Op, SoftmaxUse
 from gradclinic.runtime import graph
 from gradclinic.runtime.closeup.averages import Averages
-from gradclinic.runtime.closeup.breaks import APPLY_WEIGHTS, Breaks, edge_of
+from gradclinic.runtime.closeup.breaks import APPLY_WEIGHTS, LIKELIER, Breaks, edge_of
 from gradclinic.runtime.closeup.calls import WATCHED, Calls
 from gradclinic.runtime.closeup.policy import Policies
 from gradclinic.runtime.closeup.slices import Slices
@@ -24,7 +24,6 @@ from gradclinic.runtime.scene import Scene
 _DATA = torch.Tensor.data.__get__  # type: ignore[attr-defined]
 _WRITES = frozenset({"__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__"})
 _MOST_LINES = 100_000
-_LIKELIER = (CutKind.GRAD, CutKind.NUMPY, CutKind.TENSOR, CutKind.ITEM, CutKind.DETACH, CutKind.NO_GRAD)
 
 
 class Notebook:
@@ -167,7 +166,7 @@ class Notebook:
                 self._edges.setdefault(mark.where, DomainEdge(mark.op, mark.where, mark.what))
 
     def _lost_whole(self, root: torch.Tensor, broken: list[Break], here: Location) -> None:
-        broken.sort(key=lambda one: (_LIKELIER.index(one.kind), -len(one.leaves)))
+        broken.sort(key=lambda one: (LIKELIER.index(one.kind), -len(one.leaves)))
         if broken:
             self._cut(
                 broken[0], CutRole.WHOLE, here, silenced=root.requires_grad, failed=not root.requires_grad
@@ -202,11 +201,11 @@ class Notebook:
 
     def _told_cuts(self) -> Iterator[Cut]:
         entries = self._register.entries
-        if not any(entry.trainable for entry in entries.values() if entry.holders):
+        if not any(_trained(entry) for entry in entries.values()):
             return  # Nothing requires a gradient, so nothing was cut.
         for one, cut in self._cuts.values():
             known = [entries[leaf] for leaf in (one.leaves if one else ()) if leaf in entries]
-            names = tuple(entry.name for entry in known if entry.trainable and entry.holders)
+            names = tuple(entry.name for entry in known if _trained(entry))
             told = Cut(cut.kind, cut.role, cut.where, cut.backward, names, cut.silenced, cut.failed)
             for entry in known:
                 entry.cut = entry.cut or told
@@ -233,6 +232,11 @@ class Notebook:
             for entry in behind:
                 entry.cut = told
             yield told
+
+
+def _trained(entry: Entry) -> bool:
+    """A critic may be frozen at the moment, while the other side of its game takes a step."""
+    return bool(entry.holders) and (entry.trainable or entry.reached)
 
 
 def _known_otherwise(entry: Entry) -> bool:

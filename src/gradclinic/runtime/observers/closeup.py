@@ -1,4 +1,4 @@
-"""The first steps closely: how the objective was made, and where it left the graph."""
+"""The first steps of each stage closely: how the objective was made, and where it left the graph."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from gradclinic.runtime.patching import unseen
 from gradclinic.runtime.scene import Scene
 
 YOUNG = 6
-"""Steps of the run that are looked at closely."""
+"""Steps that are looked at closely, at first and after an optimizer was built for another stage."""
 _MOST_BACKWARDS = 60
+_MOST_STAGES = 4
+"""A program that builds an optimizer for every task or fold trains them all in one way."""
 _CHOOSES_BY_MODE = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
 """In eval mode these take a faster path with other roundings, unless a mode is active."""
 
@@ -32,10 +34,16 @@ def install(scene: Scene) -> None:
             tell(function, args, kwargs, result)
 
     closeup = Closeup(recorder, note)
-    backwards = 0
+    backwards, until, stages, traced = 0, YOUNG, 1, False
 
     def optimizer_built(*args: Any, **kwargs: Any) -> None:
-        closeup.begin()
+        nonlocal backwards, until, stages
+        if not closeup.over:
+            closeup.begin()
+        elif stages < _MOST_STAGES and not (traced or recorder.full):
+            backwards, until, stages = 0, recorder.steps + YOUNG, stages + 1
+            notebook.breaks.begin_stage()
+            closeup.reopen()
 
     def before_backward(tensors: torch.Tensor | Sequence[torch.Tensor], *args: Any, **kwargs: Any) -> None:
         nonlocal backwards
@@ -55,10 +63,12 @@ def install(scene: Scene) -> None:
     def after_step() -> None:
         notebook.breaks.forget_numbers()
         closeup.begin()
-        if recorder.steps >= YOUNG:
+        if recorder.steps >= until:
             closeup.end()
 
     def compiled(*args: Any, **kwargs: Any) -> None:
+        nonlocal traced
+        traced = True
         closeup.end()
         scene.gaps.setdefault("loss and its input", "the model is compiled or traced")
 

@@ -21,6 +21,8 @@ from gradclinic.facts.training import (
     TensorInfo,
     Training,
     is_adaptive,
+    padded,
+    padded_step,
 )
 from gradclinic.runtime.actors import parameters_of
 from gradclinic.runtime.listening import Listeners
@@ -250,11 +252,12 @@ class Account:
         return len(rows) >= _SOUND and all(sound[-_SOUND:]) and not often
 
     def training(self, actor: Actor, *, alone: bool) -> Training:
+        count = len(self.tensors)
         return Training(
             optimizer=actor,
             tensors=self.tensors,
-            steps=self._steps.rows(),
-            samples=self._samples.rows(),
+            steps=tuple(padded_step(row, count) for row in self._steps.rows()),
+            samples=tuple(padded(row, count) for row in self._samples.rows()),
             taken=self.index - self.skipped,
             skipped=self.skipped,
             alone=alone,
