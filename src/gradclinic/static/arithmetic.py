@@ -37,7 +37,7 @@ def binary(walk: Walk, left: Value, op: ast.operator, right: Value) -> Value:
         return Params(models, left.optimizers | right.optimizers)
     units = _units(left) | _units(right)
     if units and not isinstance(left, Seq) and not isinstance(right, Seq):
-        return Num(None, units=_divided(left, op, right, units))
+        return Num(None, units=_resulting(left, op, right, units))
     return Unknown(f"({name_of(left)} {type(op).__name__} {name_of(right)})")
 
 
@@ -45,8 +45,10 @@ def _units(value: Value) -> Keys:
     return value.units if isinstance(value, Num) else NOTHING
 
 
-def _divided(left: Value, op: ast.operator, right: Value, units: Keys) -> Keys:
+def _resulting(left: Value, op: ast.operator, right: Value, units: Keys) -> Keys:
     """`len(loader) // accumulation` counts updates, `len(dataset) // batch_size` batches."""
+    if isinstance(op, ast.Mult) and units == {"epoch"} and not (_units(left) and _units(right)):
+        return NOTHING  # `epochs * 33000`: of what there are so many in an epoch is not told
     if not isinstance(op, (ast.FloorDiv, ast.Div)):
         return units
     if "accumulation" in _units(right):
@@ -58,7 +60,7 @@ def _divided(left: Value, op: ast.operator, right: Value, units: Keys) -> Keys:
 
 
 def _number(left: Num, op: ast.operator, right: Num) -> Value:
-    units = _divided(left, op, right, left.units | right.units)
+    units = _resulting(left, op, right, left.units | right.units)
     invented = left.invented or right.invented
     compute = _INTEGER.get(type(op))
     if left.value is None or right.value is None:

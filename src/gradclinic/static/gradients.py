@@ -56,6 +56,8 @@ def assign_gradient(walk: Walk, owner: Params, value: Value | None, node: ast.AS
 def _emit(
     walk: Walk, kind: EventKind, params: Params, node: ast.AST, attrs: Mapping[str, object] | None = None
 ) -> None:
+    if kind is EventKind.ZERO_GRAD and walk.some_parameters:
+        kind = EventKind.OPAQUE  # The gradients of which parameters are cleared is not followed
     models = (
         None if params.models is not None and not params.models and not params.optimizers else params.models
     )

@@ -6,7 +6,7 @@ import ast
 
 from gradclinic.facts import EventKind
 from gradclinic.static.conditions import truth
-from gradclinic.static.values import Instance, Keys, Model, Params, Value, overlap
+from gradclinic.static.values import Frame, Instance, Keys, Model, Params, Value, overlap
 from gradclinic.static.walk import Walk
 
 
@@ -28,8 +28,20 @@ def put_in(walk: Walk, model: Model, part: str, value: Value, node: ast.expr) ->
 
 def rebound(walk: Walk, target: ast.Name, old: Value | None, new: Model) -> None:
     """`model = Net()` once more: the name now stands for another model."""
-    if isinstance(old, Model) and old is not new and not overlap(old.whole(), new.whole()):
+    if not isinstance(old, Model) or old is new or overlap(old.whole(), new.whole()):
+        return
+    if not _known_otherwise(walk.frame, target.id, old):
         _replaced(walk, target.id, new.whole(), old.whole(), target)
+
+
+def _known_otherwise(frame: Frame | None, name: str, model: Model) -> bool:
+    """Whether the model lives on under another name, so that `name` was only an alias of it."""
+    while frame is not None:
+        for other, held in frame.vars.items():
+            if other != name and isinstance(held, Model) and overlap(held.whole(), model.whole()):
+                return True
+        frame = frame.parent
+    return False
 
 
 def _replaced(walk: Walk, part: str, new: Keys, old: Keys, node: ast.AST) -> None:

@@ -6,7 +6,19 @@ import ast
 
 from gradclinic.static.roles import infer
 from gradclinic.static.syntax import last_name
-from gradclinic.static.values import Const, Map, Model, Num, Params, Range, Seq, Stream, Unknown, Value
+from gradclinic.static.values import (
+    Const,
+    Map,
+    Model,
+    Num,
+    Params,
+    Range,
+    Seq,
+    Stream,
+    Tensor,
+    Unknown,
+    Value,
+)  # fmt: skip
 from gradclinic.static.walk import Walk
 
 MOST_ITEMS = 6
@@ -21,7 +33,7 @@ def items_of(walk: Walk, source: Value, target: ast.expr) -> list[Value] | None:
             Const(key) if isinstance(key, str) else Unknown("<key>") for key in source.items
         ]
         return names[:MOST_ITEMS]
-    if isinstance(source, Params):
+    if isinstance(source, (Params, Tensor)):
         return [source]
     if isinstance(source, Model):
         return [Model(frozenset(f"{key}.[]" for key in source.keys), f"{source.name}[]")]

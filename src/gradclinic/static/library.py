@@ -145,8 +145,8 @@ def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Va
 def _optimizer(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
     last = name.rsplit(".", 1)[-1]
     given = args.get(0, "params")
-    if given is None and not args.partial:
-        return None
+    if (given is None and not args.partial) or isinstance(given, Map):
+        return None  # Settings, not parameters: Pyro's optimizers find theirs while they go
     of = models_in([given]) if given is not None else None
     attrs = {"torch": name.startswith("torch."), **optimizer_settings(walk, last, args)}
     return build(walk, ActorKind.OPTIMIZER, last, node, of=of or NOTHING, attrs=attrs)

@@ -15,8 +15,8 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import bind, evaluate
 from gradclinic.static.iteration import item_of, items_of
-from gradclinic.static.syntax import is_window, names_in
-from gradclinic.static.values import Num, Range, Value
+from gradclinic.static.syntax import is_window, names_in, picks_some
+from gradclinic.static.values import ActorRef, Num, Params, Range, Value
 from gradclinic.static.walk import BreakLoop, ContinueLoop, Walk
 
 LONGEST_EXACT = 12
@@ -28,10 +28,17 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
     known = items_of(walk, source, node.target)
     can = walk.can(node)
     if known is not None:
+        some = isinstance(source, Params) and picks_some(node)
+        walk.some_parameters += some
         _run(walk, node, list(known))
+        walk.some_parameters -= some
         return
     if not can & Can.ACT or walk.summarising:
         _run(walk, node, [item_of(walk, source, node.target, 0)])
+        return
+    first = item_of(walk, source, node.target, 0)
+    if isinstance(first, ActorRef):
+        _run(walk, node, [first])  # It stands for all of them: twice the same would be stepped twice.
         return
     owns = walk.survey.owns_beat(node) and _may_beat(walk, node, source)
     count = _count(walk, node, source, owns=owns, can=can)

@@ -37,6 +37,8 @@ _SAME_MODEL = words.names(
     "to cuda cpu half float double bfloat16 train eval requires_grad_ compile share_memory"
 )
 _DETACHED = words.names("item numpy tolist detach detach_ argmax size")
+_OF_A_PIPELINE = words.names("target losses return_outputs")
+"""What the `step` of a pipeline's schedule takes: it goes forward and backward through all stages."""
 _MODEL_QUIET = words.names(
     "state_dict load_state_dict modules children named_modules named_children apply no_sync "
     "register_buffer register_forward_hook buffers named_buffers save_pretrained add_module "
@@ -63,6 +65,8 @@ def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Ca
     if isinstance(base, Accelerator):
         return frameworks.call_accelerator(walk, base, attr, args, node)
     if isinstance(base, (Const, Num)):
+        if attr == "backward":  # `loss = 0` that branches not followed here have added to
+            backward(walk, base, node)
         return Unknown(f"<{attr}>")
     if isinstance(base, Stream):
         return base
@@ -101,8 +105,8 @@ def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST, *, direct:
         isinstance(reduction, Const) and reduction.value == "sum"
     ) or "num_items_in_batch" in args.keywords
     reached = model.whole()
-    for value in args.all():
-        if isinstance(value, Tensor) and value.models:
+    for value in parts(args.all()):
+        if isinstance(value, (Tensor, Params)) and value.models:
             reached |= value.models
         elif isinstance(value, Model):  # `env.rollout(policy)`: taken in order to be applied
             reached |= value.whole()
@@ -115,10 +119,10 @@ def compute_loss(walk: Walk, args: Arguments, node: ast.AST, *, mean: bool | Non
         mean = True if isinstance(reduction, Const) and reduction.value == "mean" else None
     walk.emit(EventKind.LOSS, node, attrs={"graph": not walk.no_grad})
     reached: Keys | None = NOTHING
-    for value in args.all():
-        if isinstance(value, Tensor):
-            reached = None if value.models is None or reached is None else reached | value.models
-    if not reached and not any(isinstance(value, Tensor) for value in args.all()):
+    given = [value for value in parts(args.all()) if isinstance(value, (Tensor, Params))]
+    for value in given:
+        reached = None if value.models is None or reached is None else reached | value.models
+    if not reached and not given:
         reached = None
     return Tensor(reached if not walk.no_grad else NOTHING, scaled=False if mean else None, loss=True)
 
@@ -139,8 +143,8 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
         result: Value = NONE
         if isinstance(closure, Func):
             result = walk.call(walk, closure, Arguments(), node)
-        elif isinstance(closure, (Unknown, Tensor)):
-            # One that takes the loss is no optimizer of torch, and may do the whole update.
+        elif closure is not None and not isinstance(closure, Const):
+            # One that takes the loss, or options, is no optimizer of torch and may do the whole update.
             open_tape(walk, node, optimizers=mine)
         if frameworks.acts_now(walk, base):
             walk.emit(EventKind.STEP, node, actor=base.id, optimizers=mine)
@@ -205,6 +209,9 @@ def _schedule(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.
             attrs["explicit"] = True
         if walk.scale_guarded:
             attrs["guarded"] = True
+        if args.keywords.keys() & _OF_A_PIPELINE:
+            open_tape(walk, node)
+            return Unknown(f"{base.id}.{attr}()")
         models = NOTHING if of else None
         walk.emit(EventKind.SCHEDULE, node, actor=base.id, optimizers=of, models=models, attrs=attrs)
     return Unknown(f"{base.id}.{attr}()")

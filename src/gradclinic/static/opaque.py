@@ -119,6 +119,8 @@ def _open_where_needed(
     elif any(isinstance(part, (ActorRef, Accelerator)) for part in parts([*values, *holds])):
         if not constructs and not words.harmless(name):
             open_tape(walk, node)
+    elif words.FILLS_GRADIENTS.search(name):
+        open_tape(walk, node)
     elif any(isinstance(value, Tensor) and value.loss for value in values):
         if not words.harmless_for_model(name):
             open_tape(walk, node)

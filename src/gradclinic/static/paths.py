@@ -6,12 +6,14 @@ First every condition is seen both ways, each flip alone; then, if there are few
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TypeVar
 
 T = TypeVar("T")
+_EQUALITY = re.compile(r"""\((.*) Eq ['"\d][^()]*\)$""")
 MOST_PATHS = 48
 MOST_COMBINED = 5
 """Conditions that are still combined in every way."""
@@ -27,8 +29,17 @@ class Choices:
     def decide(self, condition: str) -> bool:
         known = self.asked.get(condition)
         if known is None:
-            known = self.asked[condition] = self.forced.get(condition, True)
+            known = not self._excluded(condition) and self.forced.get(condition, True)
+            self.asked[condition] = known
         return known
+
+    def _excluded(self, condition: str) -> bool:
+        """What equals one constant on this path equals no other."""
+        equality = _EQUALITY.match(condition)
+        return equality is not None and any(
+            taken and (other := _EQUALITY.match(asked)) is not None and other[1] == equality[1]
+            for asked, taken in self.asked.items()
+        )
 
 
 def explore(

@@ -214,7 +214,7 @@ class Survey:
         if isinstance(node.func, ast.Attribute):
             receiver = last_name(node.func.value)
             self.methods_of.setdefault(receiver, set()).add(called)
-            if called == "update" and words.SCALER_NAME.search(receiver):
+            if called in ("scale", "update") and words.SCALER_NAME.search(receiver):
                 facts.can |= Can.ACT | Can.TELL
             if called in words.LIMITS:
                 facts.can |= Can.TELL
@@ -237,7 +237,7 @@ class Survey:
             facts.can |= Can.ACT | Can.TELL | Can.BACKWARD | Can.STEP
         if words.FETCH_FUNCTION.match(called):
             facts.can |= Can.FETCH
-        if words.AVERAGES_GRADIENTS.search(called):
+        if words.AVERAGES_GRADIENTS.search(called) or words.FILLS_GRADIENTS.search(called):
             facts.can |= Can.ACT
         harmless = called in words.PURE or words.harmless_for_model(called)
         if not harmless or words.SETS_MODE.search(called):

@@ -61,6 +61,24 @@ def names_in(node: ast.AST) -> list[str]:
     return found
 
 
+def picks_some(loop: ast.For | ast.AsyncFor) -> bool:
+    """`for name, p in ...: if "head" in name:`, but not one that asks for nothing but a gradient."""
+    targets = set(names_in(loop.target))
+    tests = [part.test for part in ast.walk(loop) if isinstance(part, ast.If)]
+    return any(
+        isinstance(part, ast.Name) and part.id in targets and not _asks_for_gradient(test, part)
+        for test in tests
+        for part in ast.walk(test)
+    )
+
+
+def _asks_for_gradient(test: ast.expr, parameter: ast.Name) -> bool:
+    return any(
+        isinstance(part, ast.Attribute) and part.value is parameter and part.attr in ("grad", "requires_grad")
+        for part in ast.walk(test)
+    )
+
+
 def torch_method(node: ast.Attribute) -> bool:
     """`self.model.train` is torch's, whatever the file's own `train` may do."""
     return node.attr in _TORCH_METHODS and _is_torchs(last_name(node.value))

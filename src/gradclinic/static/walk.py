@@ -101,6 +101,8 @@ class Walk:
     """Wrappers whose last forward arranged an exchange of gradients, with what they hold."""
     unsure: int = 0
     """Depth of branches that are walked without knowing whether they are taken."""
+    some_parameters: int = 0
+    """Depth of loops over parameters that treat them differently."""
     sweeps: list[ast.AST] = field(default_factory=list)
     """The loops being run in which nothing is trained, outermost first."""
     batches: int = 0

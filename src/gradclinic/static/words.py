@@ -119,6 +119,10 @@ FETCH_FUNCTION = Pattern(
 )
 AVERAGES_GRADIENTS = Pattern(r"(average|avg|sync\w*|reduce)_?\w*grad|grad\w*_(average|sync|reduce)", re.I)
 """Functions that average gradients over ranks by hand."""
+FILLS_GRADIENTS = Pattern(
+    r"backward|backprop|(^|_)(accum\w*|compute|calc\w*|collect|estimate)_(\w+_)?grad(s|ients?)?$", re.I
+)
+"""Functions that may well call backward, or do what it does."""
 SETS_MODE = Pattern(r"(set|switch|toggle|change)_?\w*(train|eval|mode)|(train|eval)_?mode", re.I)
 """Functions that put a model into train or eval mode."""
 SCALE_ASKED = Pattern(r"get_scale|found_inf|overflow|skip", re.I)

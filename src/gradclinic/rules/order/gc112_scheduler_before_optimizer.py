@@ -29,6 +29,7 @@ run is resumed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from gradclinic.facts import EventKind, Source, Tape, cadence
 from gradclinic.findings import Finding, Fix, Move, Severity, Side
@@ -110,9 +111,8 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
                 continue
             if any(index < first.index for index in unknown):
                 continue
-            interleaved = any(first.index < step < later[0].index for step in steps)
-            if not interleaved:
-                continue
+            if not all(any(a.index < step < b.index for step in steps) for a, b in pairwise(at_site)):
+                continue  # Ticks on their own between updates: another cadence, not another order
             yield rule.finding(
                 f"{schedule.name}.step() comes before {tape.name(optimizer)}.step(): "
                 "the first learning rate of the schedule is skipped",

@@ -36,7 +36,7 @@ def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Argument
         return _mapping(base, attr, args)
     if attr == "append":
         machine.log.kept += [
-            Kept(where, flow, None, id(base), machine.branch, len(machine.log.uses))
+            Kept(where, flow, None, id(base), machine.branch, len(machine.log.uses), machine.log.marks)
             for flow in flows_in(first)
         ]
         if len(base.items) < MOST_HELD:

@@ -70,6 +70,7 @@ def _call(machine: Machine, node: ast.Call) -> Value:
         if isinstance(receiver, ast.Call) and last_name(receiver.func) == "super":
             return calls.call_super(machine, node.func.attr, arguments(machine, node), node)
         base = evaluate(machine, receiver)
+        machine.log.marks += node.func.attr in ("zero_grad", "step")
         return calls.call_method(machine, base, node.func.attr, arguments(machine, node), node)
     func = evaluate(machine, node.func)
     return calls.call(machine, func, arguments(machine, node), node, last_name(node.func))

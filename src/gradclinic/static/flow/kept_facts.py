@@ -56,6 +56,8 @@ def _pile_up(found: list[Kept], uses: list[Use]) -> bool:
     ]
     if not again or not any(kept.flow.nodes != first.flow.nodes for kept in again):
         return False
+    if first.marks and all(kept.marks == first.marks for kept in again):
+        return False  # All in one update, the gradients of which were cleared before
     return not any(sum(kept.flow.nodes <= use.flow.nodes for kept in found) > 1 for use in uses)
 
 

@@ -49,6 +49,8 @@ class Kept:
     branch: tuple[tuple[int, int], ...]
     uses: int
     """How many graphs had been gone through before."""
+    marks: int
+    """How many signs of an update there had been before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class Log:
     edges: list[tuple[DomainEdge, int]] = field(default_factory=list)
     """With the graph node of the operation: it matters if a backward passes it."""
     softmax_uses: list[SoftmaxUse] = field(default_factory=list)
+    marks: int = 0
+    """Calls of `zero_grad` and `step` so far: signs of one update ending and another beginning."""
     emptied: set[int] = field(default_factory=set)
     """Lists that lose items again."""
     layered: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -116,6 +120,8 @@ class Machine:
     modules: dict[str, Frame | None] = field(default_factory=dict)
     """Other files of the project, by path, with the names they define."""
     active: list[ast.AST] = field(default_factory=list)
+    loops: list[ast.AST] = field(default_factory=list)
+    """The loops being run, innermost last."""
     reached: set[ast.AST] = field(default_factory=set)
     returned: list[list[Value]] = field(default_factory=list)
 

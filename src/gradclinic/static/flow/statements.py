@@ -16,7 +16,7 @@ from gradclinic.static.flow.items import item_of, key_of, spread
 from gradclinic.static.flow.machine import Kept, Machine
 from gradclinic.static.flow.tensors import new_leaf, overwritten
 from gradclinic.static.flow.values import Alike, Flow, Listed, Weights, join
-from gradclinic.static.syntax import last_name
+from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import (
     NONE,
     ClassDef,
@@ -142,10 +142,27 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
         overwritten(machine, current, machine.at(node), _SPELLED.get(type(node.op), "in-place operator"))
     result = combine(machine, node, current, node.op, value)
     if isinstance(value, Flow) and isinstance(node.op, ast.Add) and isinstance(result, Flow):
-        into = current if isinstance(current, Flow) else None
-        kept = Kept(machine.at(node), value, into, 0, machine.branch, len(machine.log.uses))
-        machine.log.kept.append(kept)
+        _add_up(machine, node, value, current if isinstance(current, Flow) else None)
     assign(machine, node.target, result)
+
+
+def _add_up(machine: Machine, node: ast.AugAssign, value: Flow, into: Flow | None) -> None:
+    if machine.loops and _starts_over(machine.loops[-1], node):
+        return
+    log = machine.log
+    log.kept.append(Kept(machine.at(node), value, into, 0, machine.branch, len(log.uses), log.marks))
+
+
+def _starts_over(loop: ast.AST, adding: ast.AugAssign) -> bool:
+    """`running = 0` within the loop that adds to it, every k-th time say."""
+    name = ast.unparse(adding.target)
+    return any(
+        isinstance(node, ast.Assign)
+        and any(ast.unparse(target) == name for target in node.targets)
+        and isinstance(node.value, (ast.Constant, ast.Call))
+        and last_name(adding.target) not in names_in(node.value)
+        for node in ast.walk(loop)
+    )
 
 
 def _if(machine: Machine, node: ast.If) -> None:
@@ -198,6 +215,7 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor) -> None:
         items = [item_of(source) if items is None else items[0] for _ in range(TIMES_AROUND)]
     elif not isinstance(source, Listed):
         items = items[:MOST_ITEMS]
+    machine.loops.append(node)
     try:
         for item in items:
             bind(machine, node.target, item)
@@ -207,10 +225,13 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor) -> None:
                 continue
     except BreakLoop:
         return
+    finally:
+        machine.loops.pop()
     execute(machine, node.orelse)
 
 
 def _while(machine: Machine, node: ast.While) -> None:
+    machine.loops.append(node)
     try:
         for _ in range(TIMES_AROUND):
             if truth(evaluate(machine, node.test)) is False:
@@ -221,6 +242,8 @@ def _while(machine: Machine, node: ast.While) -> None:
                 continue
     except BreakLoop:
         return
+    finally:
+        machine.loops.pop()
 
 
 def _with(machine: Machine, node: ast.With | ast.AsyncWith) -> None:

@@ -27,11 +27,25 @@ def read(tree: ast.Module, text: str, path: str) -> Iterator[Saves]:
     for scope in scopes(tree):
         for call in scope.calls():
             content = _content(call, scope)
-            if content is None or any("best" in ast.unparse(given).lower() for given in call.args[1:2]):
+            if content is None or _keeps_the_best(call, scope):
                 continue
             holds = _holds(content)
             if {"model", "progress"} <= holds and "optimizer" not in saved_anywhere:
                 yield Saves(scope.at(call, path), holds | saved_anywhere, exists, resumes)
+
+
+def _keeps_the_best(call: ast.Call, scope: Scope) -> bool:
+    """Written under that name, or only when a score beats the best so far."""
+    return any(_speaks_of_best(given) for given in call.args[1:2]) or any(
+        isinstance(node, ast.If)
+        and _speaks_of_best(node.test)
+        and any(call is part for branch in node.body for part in ast.walk(branch))
+        for node in scope.nodes
+    )
+
+
+def _speaks_of_best(node: ast.expr) -> bool:
+    return "best" in ast.unparse(node).lower()
 
 
 def _content(call: ast.Call, scope: Scope) -> ast.Dict | None:
