@@ -64,6 +64,8 @@ class Rule:
         if isinstance(annotation, str):
             # What inspect.signature would do; for every rule at every start it takes too long.
             annotation = eval(annotation, function.__globals__)
+        if annotation in self.checks:
+            raise ValueError(f"{self.code} judges {annotation.__name__} twice")
         self.checks[annotation] = function
         return function
 

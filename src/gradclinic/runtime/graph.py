@@ -52,6 +52,18 @@ def reached(roots: Iterable[torch.Tensor]) -> list[torch.Tensor] | None:
     return list(leaves.values())
 
 
+def operations(roots: Iterable[torch.Tensor]) -> set[tuple[str, int]]:
+    """The operations of a graph; the ends of it belong to every graph and do not count."""
+    todo: list[Node] = [root.grad_fn for root in roots if root.grad_fn is not None]
+    seen: set[Node] = set(todo)
+    while todo and len(seen) < MOST_NODES:
+        for following, _ in todo.pop().next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                todo.append(following)
+    return {key_of(node) for node in seen if not hasattr(node, "variable")}
+
+
 def divided(node: Node | None, means: Container[tuple[str, int]] = ()) -> bool | None:
     """True for a loss that was divided or weighted by a number, False for a plain mean, None if unsure.
 

@@ -94,6 +94,12 @@ def statement_at(filename: str, line: int) -> ast.stmt | None:
     )
 
 
+def loops_around(filename: str, line: int) -> list[ast.For]:
+    """The loops a line is in, the outermost first."""
+    loops = [node for node in _statements(filename) if isinstance(node, ast.For)]
+    return [node for node in loops if node.lineno <= line <= (node.end_lineno or node.lineno)]
+
+
 def _calls_on_line(frame: FrameType) -> list[ast.Call]:
     statement = _statement(frame)
     if statement is None:

@@ -42,6 +42,8 @@ class Scene:
         """Where the nodes of recent graphs were made."""
         self.writes: deque[tuple[Location, str, tuple[int, ...]]] = deque(maxlen=500)
         """Recent in-place operations: where, which, on what shape."""
+        self.retained: dict[Location, list[set[tuple[str, int]]]] = {}
+        """Operations of the graphs that the first backwards were told to keep, by the backward's line."""
         self.gaps: dict[str, str] = {}
         """Topics that could not be observed, and why."""
 

@@ -1,16 +1,18 @@
 """NLLLoss is given something other than log-probabilities.
 
 ## What it finds
-`nll_loss` or `NLLLoss` whose input comes straight from a layer, an activation or a softmax,
-without the logarithm.
+`nll_loss` or `ctc_loss`, or their modules, whose input comes straight from a layer, an activation or
+a softmax, without the logarithm.
 
 ## Why it hurts
 NLL only picks and negates the value at the target. On raw scores it rewards making that score
 large without limit, whatever the others are: the loss runs to minus infinity while accuracy does
-not follow. On probabilities it lies between -1 and 0 and its gradient is weak.
+not follow; CTC does the same along its paths. On probabilities NLL lies between -1 and 0 and its
+gradient is weak.
 
 ## What to do
-Use `cross_entropy` on raw scores, or put `log_softmax(dim=1)` before `nll_loss`.
+Use `cross_entropy` on raw scores, or put `log_softmax(dim=1)` before `nll_loss` and
+`log_softmax(dim=2)` before `ctc_loss`.
 
 ## Not the fix
 Adding a plain softmax: NLL needs its logarithm.
@@ -71,6 +73,22 @@ for step in range(20):
     optimizer.step()
 """
 
+BAD_CTC = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
+criterion = nn.CTCLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(20):
+    frames = torch.randn(12, 8, 4)
+    optimizer.zero_grad()
+    loss = criterion(model(frames), torch.randint(1, 3, (8, 3)), torch.full((8,), 12), torch.full((8,), 3))
+    loss.backward()
+    optimizer.step()
+"""
+
 GOOD = """
 import torch
 from torch import nn
@@ -108,22 +126,25 @@ for step in range(20):
 NOT_LOG_PROBABILITIES = frozenset(
     {"linear", "conv", "relu", "softmax", "sigmoid", "tanh", "batch_norm", "dropout"}
 )
+FIXES = {
+    "nll_loss": ("NLL loss", "use cross_entropy, or add log_softmax(dim=1)"),
+    "ctc_loss": ("CTC loss", "add log_softmax(dim=2), over the labels"),
+}
 
 
 @rule.check
 def not_log_probabilities(call: LossCall) -> Iterator[Finding]:
     last = call.last_op
-    if call.loss != "nll_loss" or last is None or last.name not in NOT_LOG_PROBABILITIES:
+    if call.loss not in FIXES or last is None or last.name not in NOT_LOG_PROBABILITIES:
         return
     probabilities = last.name == "softmax"
+    name, fix = FIXES[call.loss]
     yield rule.finding(
-        "NLL loss is given probabilities where it needs their logarithm"
+        f"{name} is given probabilities where it needs their logarithm"
         if probabilities
-        else "NLL loss is given raw scores where it needs log-probabilities",
+        else f"{name} is given raw scores where it needs log-probabilities",
         call.where,
         evidence={"input of the loss": chain_seen(call)},
-        fix="use log_softmax in place of softmax"
-        if probabilities
-        else "use cross_entropy, or add log_softmax(dim=1)",
+        fix="use log_softmax in place of softmax" if probabilities else fix,
         confidence=0.95,
     )

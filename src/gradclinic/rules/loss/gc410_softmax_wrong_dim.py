@@ -1,8 +1,9 @@
 """A softmax normalises over the wrong axis.
 
 ## What it finds
-A softmax over the batch in front of the loss, an attention softmax over another axis than the one
-its weights are summed over, and a softmax without an axis, where torch chooses one.
+A softmax over the batch in front of the loss, or over time in front of CTC, an attention softmax over
+another axis than the one its weights are summed over, and a softmax without an axis, where torch
+chooses one.
 
 ## Why it hurts
 Over the batch, one sample's probabilities depend on the others in its batch: the model learns
@@ -118,10 +119,13 @@ SCORES = frozenset({"linear", "relu", "dropout", "batch_norm"})
 
 
 @rule.check
-def normalised_over_the_batch(call: LossCall) -> Iterator[Finding]:
+def normalised_over_another_axis(call: LossCall) -> Iterator[Finding]:
     last = call.last_op
-    if last is None or last.name not in ("softmax", "log_softmax"):
-        return
+    if last is not None and last.name in ("softmax", "log_softmax"):
+        yield from _over_the_labels(call, last) if call.loss == "ctc_loss" else _over_the_batch(call, last)
+
+
+def _over_the_batch(call: LossCall, last: Op) -> Iterator[Finding]:
     if call.loss not in ("nll_loss", "cross_entropy", "mse_loss", "l1_loss") or not _has_classes(call, last):
         return
     over_batch = last.dim == 0
@@ -137,6 +141,20 @@ def normalised_over_the_batch(call: LossCall) -> Iterator[Finding]:
         confidence=0.95 if over_batch else 0.6,
         severity=None if over_batch else Severity.INFO,
     )
+
+
+def _over_the_labels(call: LossCall, last: Op) -> Iterator[Finding]:
+    """CTC reads (time, batch, labels); the axis that was normalised must be as long as that of the labels."""
+    if not call.input_shape or not last.shape or last.dim is None:
+        return
+    if last.shape[last.dim] != call.input_shape[-1]:
+        yield rule.finding(
+            f"{last.name} normalises {_axis(last)}, and CTC reads {call.input_shape[-1]} labels on its last",
+            last.where or call.where,
+            evidence={**_layout(last), "loss": f"{call.loss} at {call.where}"},
+            fix=f"{last.name}(dim=-1), the axis of the labels",
+            confidence=0.95,
+        )
 
 
 @rule.check

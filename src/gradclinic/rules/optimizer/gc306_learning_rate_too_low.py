@@ -2,7 +2,8 @@
 
 ## What it finds
 Gradients are there, but each update moves the weights by less than a fifty-thousandth of their size at
-its largest, where a thousandth is usual, and the loss does not move.
+its largest, where a thousandth is usual, and the loss does not move. A rate of zero in every update
+counts too, as an integer division in a schedule makes it.
 
 Under `probe`: a rate at which the model does not learn one batch by heart while ten times that rate does,
 or a rate more than a hundred times below the one that suits the model.
@@ -59,6 +60,23 @@ for step in range(100):
     loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
     loss.backward()
     optimizer.step()
+"""
+
+BAD_ZERO = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+warm_up = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, step // 1000))
+for step in range(60):
+    x = torch.randn(64, 8)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+    warm_up.step()
 """
 
 BAD_CASE = """
@@ -144,6 +162,9 @@ def updates_too_small(training: Training) -> Iterator[Finding]:
     outcome = progress(training)
     if outcome.verdict is Verdict.LEARNING or outcome.updates < FEWEST or training.breakdown is not None:
         return
+    if _never_above_zero(training):
+        yield _nothing_moves(training)
+        return
     ratios = [ratio for _, ratio in training.typical_ratios]
     # Weights that have not moved in the whole run did not make the loss what it is, whatever its noise.
     moved = max(ratios, default=0.0) * training.taken
@@ -165,6 +186,21 @@ def updates_too_small(training: Training) -> Iterator[Finding]:
         },
         fix=f"at about {learning_rate(rate, median(ratios))} updates would have their usual size",
         confidence=0.88,
+        subject=training.optimizer.id,
+    )
+
+
+def _never_above_zero(training: Training) -> bool:
+    return all(step.rates and not any(step.rates) for step in training.taken_steps)
+
+
+def _nothing_moves(training: Training) -> Finding:
+    return rule.finding(
+        f"the learning rate is 0 in all {training.taken} updates: the weights never move",
+        training.optimizer.built or training.stepped,
+        evidence={"gradient norm": f"{median(step.norm for step in training.taken_steps):.3g}"},
+        fix="look at what sets the rate: a schedule that divides integers, or starts at 0 and stays there",
+        confidence=0.95,
         subject=training.optimizer.id,
     )
 

@@ -28,6 +28,7 @@ WATCHED = frozenset(
         "smooth_l1_loss",
         "huber_loss",
         "gaussian_nll_loss",
+        "ctc_loss",
     }
 )
 _MOST_ELEMENTS = 4_000_000
@@ -50,6 +51,8 @@ class Calls:
         self._calls: dict[tuple[str, Location, int], LossCall] = {}
         """By place and number of classes: one line may hold the losses of several heads."""
         self._tokens: Padding | None = None
+        self._spelled = WeakTensorKeyDictionary()
+        """Tables of tokens of which the model was given a column."""
         self._summed = WeakTensorKeyDictionary()
 
     def found(self) -> list[LossCall]:
@@ -57,6 +60,9 @@ class Calls:
 
     def tokens(self, indices: Any) -> None:
         """An embedding looked these up."""
+        table = getattr(indices, "_base", None)
+        if table is not None and indices.numel() < table.numel():
+            self._spelled[table] = None
         if isinstance(indices, torch.Tensor) and indices.dim() == 2 and readable(indices):
             ends = _ends(indices)
             self._tokens = None if ends is None else Padding(ends[1], indices.shape[1])
@@ -108,6 +114,8 @@ class Calls:
         )
 
     def _read(self, name: str, given: dict[str, Any], result: Any, where: Location) -> LossCall:
+        if name == "ctc_loss":
+            given = {**given, "input": given["log_probs"], "target": given["targets"]}
         input, target = given["input"], given["target"]
         chain: tuple[Op, ...] = self._trail.chain(input)
         call = LossCall(
@@ -138,17 +146,30 @@ class Calls:
         counted = target[target != ignored]
         if counted.numel():
             about["target_range"] = (float(counted.min()), float(counted.max()))
-        rows = self._in_rows(target)
-        if rows is None or self._tokens is None:
-            return about
-        ends = _ends(rows)
-        if ends is None or ends[0] == ignored or given.get("weight") is not None:
+        column_of = self._spelled_out(target)
+        rows = column_of if column_of is not None else self._in_rows(target)
+        ends = _ends(rows) if rows is not None else None
+        if rows is None or ends is None or ends[0] == ignored or given.get("weight") is not None:
             return about
         value, runs = ends
-        if _same_rows(runs, self._tokens.runs):
+        if column_of is not None:
+            padded = int((rows == value).sum()) == sum(runs)  # a token of the vocabulary is in the middle too
+        else:
+            padded = self._tokens is not None and _same_rows(runs, self._tokens.runs)
+        if padded:
             about["padding_share"] = sum(runs) / rows.numel()
             about["padding_value"] = value
         return about
+
+    def _spelled_out(self, target: torch.Tensor) -> torch.Tensor | None:
+        """The table, a sequence in each row, that a step of a decoder was given a column of."""
+        table = target._base
+        if target.dim() != 1 or table is None or table.dim() != 2 or table not in self._spelled:
+            return None
+        for rows in (table, table.t()):
+            if (target.shape[0], target.stride(0)) == (rows.shape[0], rows.stride(0)):
+                return rows
+        return None
 
     def _in_rows(self, target: torch.Tensor) -> torch.Tensor | None:
         """As it was before it was flattened."""

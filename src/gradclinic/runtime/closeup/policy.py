@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.policy import PolicyTerm
 from gradclinic.runtime import graph
 from gradclinic.runtime.actors import Actors
-from gradclinic.runtime.names import statement_at
+from gradclinic.runtime.names import loops_around, statement_at
 from gradclinic.runtime.places import Places
 from gradclinic.runtime.statistics.numerics import operation, saved
 
@@ -68,7 +68,7 @@ class Policies:
         groups = [group for _, optimizer in self._actors.optimizers() for group in optimizer.param_groups]
         climbs = any(group.get("maximize") for group in groups)
         for where, (_, sign) in signs.items():
-            found = _weighted(statement_at(self._places.file(where), where.line))
+            found = _weighted(self._places.file(where), where.line)
             if found is not None:
                 turned = -1 if climbs else 1
                 self._terms.setdefault((where, found[0]), Counter())[turned * sign * found[1]] += 1
@@ -104,22 +104,42 @@ def _products(root: Node | None) -> Iterator[tuple[Node, int, bool]]:
             todo.extend((one, sign) for one in following if one is not None)
 
 
-def _weighted(statement: ast.stmt | None) -> tuple[str, int] | None:
-    """The product of this statement that weighs a likelihood by what it earned, and its own sign."""
+def _weighted(file: str, line: int) -> tuple[str, int] | None:
+    """The product on this line that weighs a likelihood by what it earned, and its own sign."""
+    statement = statement_at(file, line)
+    drawn = {} if statement is None else _drawn_from([*loops_around(file, line), *ast.walk(statement)])
     for node in ast.walk(statement) if statement is not None else ():
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
             continue
         for likelihood, earned in ((node.left, node.right), (node.right, node.left)):
-            (likely, one), (gained, other) = _unsigned(likelihood), _unsigned(earned)
+            (likely, one), (gained, other) = _unsigned(likelihood, drawn), _unsigned(earned, drawn)
             if _LIKELIHOOD.search(ast.unparse(likely)) and _is_earned(gained):
                 return ast.unparse(node), one * other
     return None
 
 
-def _unsigned(node: ast.expr) -> tuple[ast.expr, int]:
+def _drawn_from(nodes: Iterable[ast.AST]) -> dict[str, ast.expr]:
+    """What the names of a loop are taken out of: `g` of `returns` in `for p, g in zip(ps, returns)`."""
+    found: dict[str, ast.expr] = {}
+    for node in nodes:
+        if not isinstance(node, ast.For | ast.comprehension):
+            continue
+        names = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+        sources = [node.iter]
+        if isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "zip":
+            sources = node.iter.args
+        if len(names) == len(sources):
+            found |= {n.id: one for n, one in zip(names, sources, strict=True) if isinstance(n, ast.Name)}
+    return found
+
+
+def _unsigned(node: ast.expr, drawn: Mapping[str, ast.expr]) -> tuple[ast.expr, int]:
+    """What is behind a minus, and one level of looping."""
+    sign = 1
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return node.operand, -1
-    return node, 1
+        node, sign = node.operand, -1
+    known = isinstance(node, ast.Name) and not (_LIKELIHOOD.search(node.id) or _EARNED.search(node.id))
+    return drawn.get(node.id, node) if isinstance(node, ast.Name) and known else node, sign
 
 
 def _is_earned(node: ast.expr) -> bool:

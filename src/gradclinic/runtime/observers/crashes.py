@@ -41,7 +41,9 @@ def install(scene: Scene) -> None:
         where = _users_line(scene, error.__traceback__)
         if kind is None or where is None:
             return
-        if kind is CrashKind.INPLACE:
+        if kind is CrashKind.INPLACE and _carried_on(scene, error, where):
+            found.append(Crash(CrashKind.SECOND_BACKWARD, _first_line(message), where, spans_steps=True))
+        elif kind is CrashKind.INPLACE:
             found.append(_inplace(scene, error, message, where))
         elif kind is CrashKind.SECOND_BACKWARD:
             found.append(Crash(kind, _first_line(message), where, spans_steps=scene.recorder.steps > 0))
@@ -64,10 +66,19 @@ def _inplace(scene: Scene, error: BaseException, message: str, where: Location) 
             wrote = (line, name)
             break
     stepped = scene.recorder.latest(EventKind.STEP)
-    if wrote is None and stepped is not None:
+    if stepped is not None and (wrote is None or wrote[0] == stepped.where):
         wrote = (stepped.where, "step")
     needed = _needed(scene, error.__traceback__)
     return Crash(CrashKind.INPLACE, _first_line(message), where, wrote, needed)
+
+
+def _carried_on(scene: Scene, error: BaseException, where: Location) -> bool:
+    """The backward on this line was told to keep its graph, and the next one there runs into it."""
+    root = _backward_root(error.__traceback__)
+    if root is None or where not in scene.retained:
+        return False
+    own = graph.operations([root])
+    return any(earlier != own and earlier & own for earlier in scene.retained[where])
 
 
 def _needed(scene: Scene, trace: TracebackType | None) -> Location | None:

@@ -34,7 +34,7 @@ class Graphs:
         self._register = scene.register
         self._backwards = 0
         self._walks = 0
-        self._retained: dict[Location, list[set[tuple[str, int]]]] = {}
+        self._retained = scene.retained
         self._used: set[Location] = set()
         self._roots: list[tuple[weakref.ref[_Mark], Location]] = []
         self._kept: KeptGraphs | None = None
@@ -99,7 +99,7 @@ class Graphs:
         if self._walks >= _WALKS or not (retained or self._retained):
             return
         self._walks += 1
-        nodes = _nodes(roots)
+        nodes = graph.operations(roots)
         for where, graphs in self._retained.items():
             if any(nodes & earlier for earlier in graphs):
                 self._used.add(where)
@@ -127,14 +127,3 @@ def install(scene: Scene) -> None:
     scene.wrap(checkpoint, "checkpoint", scope="checkpointing", before=graphs.checkpointed)
     scene.facts.insert(0, graphs.tell)
 
-
-def _nodes(roots: list[torch.Tensor]) -> set[tuple[str, int]]:
-    """The operations of a graph; the ends of it belong to every graph and do not count."""
-    todo: list[Any] = [root.grad_fn for root in roots if root.grad_fn is not None]
-    seen: set[Any] = set(todo)
-    while todo and len(seen) < graph.MOST_NODES:
-        for following, _ in todo.pop().next_functions:
-            if following is not None and following not in seen:
-                seen.add(following)
-                todo.append(following)
-    return {graph.key_of(node) for node in seen if not hasattr(node, "variable")}
