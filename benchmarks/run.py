@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -56,9 +57,15 @@ def bare(workload: Any) -> tuple[AbstractContextManager[object], Iterator[None]]
 
 
 def watched(workload: Any) -> tuple[AbstractContextManager[object], Iterator[None]]:
-    from gradclinic.runtime import Recording
+    """With the store, which every run keeps."""
+    from tempfile import mkdtemp
 
-    return Recording(own=[__file__], capacity=TAPE), train(workload)
+    from gradclinic.runtime import Recording
+    from gradclinic.store.writer import Store
+
+    recording = Recording(own=[__file__], capacity=TAPE)
+    recording.listen(Store(Path(mkdtemp()), {}))
+    return recording, train(workload)
 
 
 def histograms(workload: Any) -> tuple[AbstractContextManager[object], Iterator[None]]:

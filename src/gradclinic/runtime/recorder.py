@@ -16,6 +16,16 @@ from gradclinic.runtime.places import Places
 P = ParamSpec("P")
 T = TypeVar("T")
 CAPACITY = 4000
+_forks = 0
+"""How many forks lie between this process and the first; quicker than to ask the system at every call."""
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class StopTraining(SystemExit):
@@ -36,7 +46,7 @@ class Recorder:
         self._capacity = capacity
         self._step_limit = step_limit
         self._open: set[str] = set()
-        self._process = os.getpid()
+        self._forks = _forks
 
     @property
     def full(self) -> bool:
@@ -45,7 +55,7 @@ class Recorder:
     @property
     def watching(self) -> bool:
         """False in a forked child, whose events are not those of this program."""
-        return self.recording and os.getpid() == self._process
+        return self.recording and self._forks == _forks
 
     def emit(
         self,

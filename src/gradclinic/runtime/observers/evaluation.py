@@ -15,7 +15,6 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.loss import _Loss
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.data import DataLoader
-from torch.utils.weak import WeakIdKeyDictionary
 
 from gradclinic.facts import EventKind, Location
 from gradclinic.facts.modes import Evaluation, ModeOfTraining
@@ -29,8 +28,10 @@ _A_FEW = 3
 
 @dataclass
 class _Model:
+    module: weakref.ref[nn.Module]
     name: str
     layers: tuple[str, ...]
+    trainable: bool
     in_train: int = 0
     in_eval: int = 0
     where: Location | None = None
@@ -54,9 +55,9 @@ class Modes:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self.verdict = Verdict(scene.recorder, self._count_judged)
-        self._models: MutableMapping[nn.Module, _Model | None] = WeakIdKeyDictionary()
-        self._by_id: dict[int, _Model] = {}
-        self._since_step: dict[int, tuple[weakref.ref[nn.Module], Location, bool]] = {}
+        self._models: dict[int, _Model] = {}
+        """By the address of the module, the latest that had it."""
+        self._since_step: dict[int, tuple[_Model, Location, bool]] = {}
         self._pass: _Pass | None = None
         self._training_loaders: set[int] = set()
         self._judged: dict[tuple[int, Location], int] = {}
@@ -71,7 +72,7 @@ class Modes:
 
     def forward(self, module: nn.Module, result: Any) -> None:
         known = self._model(module)
-        if known is None:
+        if not known.trainable:
             return
         grad = torch.is_grad_enabled()
         here = self._scene.recorder.places.here()
@@ -81,7 +82,7 @@ class Modes:
             kind = (*key, module.training, carries)
             self._pass.forwards[kind] = self._pass.forwards.get(kind, 0) + 1
         if grad:
-            self._since_step[id(module)] = (weakref.ref(module), here, module.training)
+            self._since_step[id(module)] = (known, here, module.training)
         self._last_quiet = key if not grad and module.training and known.layers else None
         if self._last_quiet is not None:
             self.verdict.follow(_tensors(result))
@@ -107,10 +108,8 @@ class Modes:
             self._pass.backwards += 1
 
     def stepped(self, optimizer: torch.optim.Optimizer) -> None:
-        for reference, here, training in self._since_step.values():
-            module = reference()
-            known = None if module is None else self._model(module)
-            if module is None or known is None or not _holds(optimizer, module, known):
+        for known, here, training in self._since_step.values():
+            if not _holds(optimizer, known):
                 continue
             if training:
                 known.in_train += 1
@@ -130,7 +129,7 @@ class Modes:
         self._close_pass()
         told: list[object] = [
             ModeOfTraining(m.name, m.in_train, m.in_eval, m.layers, m.where, m.set_at)
-            for m in self._by_id.values()
+            for m in self._models.values()
             if m.layers and (m.in_train or m.in_eval)
         ]
         for (address, where), count in self._judged.items():
@@ -169,7 +168,7 @@ class Modes:
     def _evaluation(
         self, address: int, where: Location, count: int, training: bool, graph: bool, evidence: str
     ) -> None:
-        model = self._by_id.get(address)
+        model = self._models.get(address)
         if model is None or not (model.in_train or model.in_eval):
             return
         layers = model.layers if training else ()
@@ -178,21 +177,17 @@ class Modes:
             Evaluation(model.name, where, count, training, graph, layers, evidence),
         )
 
-    def _model(self, module: nn.Module) -> _Model | None:
-        """None for what has nothing to train."""
-        try:
-            return self._models[module]
-        except KeyError:
-            known = self._models[module] = self._introduced(module)
-            return known
+    def _model(self, module: nn.Module) -> _Model:
+        known = self._models.get(id(module))
+        if known is None or known.module() is not module:
+            known = self._models[id(module)] = self._introduced(module)
+        return known
 
-    def _introduced(self, module: nn.Module) -> _Model | None:
-        if isinstance(module, _Loss) or not any(True for _ in module.parameters()):
-            return None
+    def _introduced(self, module: nn.Module) -> _Model:
         actor = self._scene.actors.id_of(module)
         name = self._scene.actors.known[actor].name if actor else type(module).__name__
-        known = self._by_id[id(module)] = _Model(name, _mode_matters(module))
-        return known
+        trainable = not isinstance(module, _Loss) and any(True for _ in module.parameters())
+        return _Model(weakref.ref(module), name, _mode_matters(module) if trainable else (), trainable)
 
 
 def install(scene: Scene) -> None:
@@ -215,10 +210,11 @@ def install(scene: Scene) -> None:
     scene.facts.append(modes.tell)
 
 
-def _holds(optimizer: torch.optim.Optimizer, module: nn.Module, known: _Model) -> bool:
+def _holds(optimizer: torch.optim.Optimizer, known: _Model) -> bool:
     count = sum([len(group["params"]) for group in optimizer.param_groups])
     then, holds = known.holders.get(optimizer, (-1, False))
-    if then != count:
+    module = known.module()
+    if then != count and module is not None:
         own = {id(parameter) for parameter in module.parameters()}
         holds = any(id(parameter) in own for parameter in parameters_of(optimizer))
         known.holders[optimizer] = (count, holds)

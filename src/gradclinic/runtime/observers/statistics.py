@@ -71,7 +71,6 @@ class Statistics:
     def model_compiled(self, *args: Any, **kwargs: Any) -> None:
         self.lines.model_compiled()
 
-    @torch.no_grad()
     def about_to_send_back(self, tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> None:
         """The graph is there now and gone afterwards."""
         self._sent = _Sent()
@@ -166,7 +165,6 @@ class Statistics:
         for actor in holding & self.accounts.keys():
             self.accounts[actor].clipped(known, limit, where)
 
-    @torch.no_grad()
     def before_update(self, optimizer: torch.optim.Optimizer, closure: bool) -> None:
         self._under_way.append(id(optimizer))
         account = self.account(optimizer)
@@ -176,7 +174,6 @@ class Statistics:
         if len(self._under_way) == 1 and not closure and not _found_inf(optimizer):
             self._open(account, optimizer)
 
-    @torch.no_grad()
     def after_update(self, optimizer: torch.optim.Optimizer, closure: bool) -> None:
         if id(optimizer) in self._under_way:
             del self._under_way[self._under_way.index(id(optimizer)) :]

@@ -130,10 +130,10 @@ class Account:
     def _due(self, young: int, old: int) -> bool:
         return self.index < _FIRST or self.index % (young if self.index < _YOUNG else old) == 0
 
+    @torch.no_grad()
     def before_update(self, optimizer: torch.optim.Optimizer, scale: float | None) -> None:
         """Gradients as the update will use them; `scale` if they still carry one."""
-        parameters = parameters_of(optimizer)
-        gradients = [parameter.grad for parameter in parameters]
+        gradients = [parameter.grad for group in optimizer.param_groups for parameter in group["params"]]
         present = [gradient for gradient in gradients if gradient is not None]
         if self.sampling:
             self._plain = all(map(meter.is_plain, present))
@@ -153,7 +153,7 @@ class Account:
             found = [value / scale for value in found]
         used = meter.total(found)
         if not math.isfinite(used):
-            self._not_finite(parameters, told)
+            self._not_finite(parameters_of(optimizer), told)
         each = array("d", found)
         if len(found) < len(gradients):
             known = iter(found)
@@ -171,7 +171,7 @@ class Account:
         )
         if self.sampling:
             closely, spread = self._due(_CLOSELY, _CLOSELY_OLD), self.index % _SPREAD == 0
-            self._snapshot = Snapshot.take(parameters, scale, closely=closely, spread=spread)
+            self._snapshot = Snapshot.take(parameters_of(optimizer), scale, closely=closely, spread=spread)
 
     def after_update(self, optimizer: torch.optim.Optimizer, amp_scale: float | None) -> None:
         step, self._next = self._next, None

@@ -46,6 +46,10 @@ class Inspector:
         due = count < _FIRST or count % (_OFTEN if count < _OFTEN_UNTIL else _SELDOM) == 0
         if root.grad_fn is None or not (due or broken or odd):
             return None
+        with torch.no_grad():
+            return self._read(root, where, broken=broken)
+
+    def _read(self, root: torch.Tensor, where: Location, *, broken: bool) -> Reading:
         nodes = numerics.forward_order(root.grad_fn)
         self._lines.learn(where, nodes)
         if self.packed or not nodes:

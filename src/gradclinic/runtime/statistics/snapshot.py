@@ -47,6 +47,7 @@ class Snapshot:
         exponents = histograms(gradients, len(parameters)) if spread and not scale else array("f")
         return cls(positions, copies, len(parameters), largest, zeros, exponents)
 
+    @torch.no_grad()
     def compare(self, parameters: list[torch.Tensor], index: int) -> Sample:
         """Consumes the copies: each becomes the old weights minus the new ones."""
         before = meter.norms(self.copies)
