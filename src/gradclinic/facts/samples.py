@@ -29,6 +29,19 @@ class Independence:
         return self.change > 0
 
 
+@dataclass(frozen=True, slots=True)
+class MovedSamples:
+    """An operation of the model that takes another axis than theirs for that of the samples."""
+
+    where: Location
+    operation: str
+    given: tuple[int, ...]
+    """The shape of what it was given."""
+    samples: int
+    made: tuple[int, ...] | None = None
+    """The shape it gave a tensor; None for a layer that reads the first axis as time."""
+
+
 @dataclass(frozen=True)
 class Accumulation:
     """The gradient of one batch against that of its parts, taken one after the other."""

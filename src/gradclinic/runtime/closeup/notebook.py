@@ -16,6 +16,7 @@ from gradclinic.runtime.closeup.averages import Averages
 from gradclinic.runtime.closeup.breaks import APPLY_WEIGHTS, LIKELIER, Breaks, edge_of
 from gradclinic.runtime.closeup.calls import WATCHED, Calls
 from gradclinic.runtime.closeup.policy import Policies
+from gradclinic.runtime.closeup.samples import Samples
 from gradclinic.runtime.closeup.slices import Slices
 from gradclinic.runtime.closeup.trail import Break, Edge, Made, Trail, name_of, op_of, tensors_in
 from gradclinic.runtime.register import Entry, Register
@@ -36,6 +37,7 @@ class Notebook:
         self.calls = Calls(self.trail, self._untrained)
         self._averages = Averages()
         self._slices = Slices(self.trail)
+        self._samples = Samples()
         self._policies = Policies(scene.actors, self._places, scene.lines)
         self._lines = scene.lines
         self._writes = scene.writes
@@ -58,6 +60,9 @@ class Notebook:
             return
         if name in WATCHED:
             self.calls.note(name, args, kwargs, result, where)
+            if len(tensors) > 1 and name != "ctc_loss":
+                self._samples.judged(tensors[0], tensors[1])
+        self._samples.note(name, args, result, where)
         if name == "grad":
             self._gradient(args, kwargs, result, where)
             return
@@ -148,6 +153,7 @@ class Notebook:
         """A backward begins here."""
         here = self._places.here()
         self.calls.objective(root)
+        self._samples.passed()
         self._policies.objective(root.grad_fn)
         made = self.trail.of(root)
         marks = made.marks if made is not None else frozenset()
@@ -196,6 +202,7 @@ class Notebook:
         yield from self._softmaxes.values()
         yield from self._averages.found(self._register.entries.values())
         yield from self._slices.found()
+        yield from self._samples.found()
         yield from self._policies.found()
         yield from self._told_cuts()
 
