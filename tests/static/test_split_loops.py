@@ -220,3 +220,23 @@ def test_control_flow_leaves_where_python_would():
         "epoch " + "batch zero_grad backward step " * 3 + "batch zero_grad backward step",
         ONE_PASS,
     }, "the path that always continues shows nothing"
+
+
+def test_an_optimizer_is_made_by_whatever_is_given_parameters_and_returns_one():
+    tape = only_tape(
+        """
+        import hydra
+        from einops import rearrange
+
+        model = hydra.utils.instantiate(cfg.model)
+        optimizer = hydra.utils.instantiate(cfg.optimizer, model.parameters())
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            loss = rearrange(loss, "b t -> (b t)").mean()
+            loss.backward()
+            optimizer.step()
+        """
+    )
+    assert spelled(tape) == "epoch " + "batch backward step " * 4 + "epoch-end"
+    (optimizer,) = tape.optimizers
+    assert tape.actors[optimizer].built is not None

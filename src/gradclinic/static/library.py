@@ -64,7 +64,7 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
         handled = handler(walk, name, args, node)
         if handled is not None:
             return handled
-    if name.startswith("torch."):
+    if name.startswith(("torch.", "einops.")):
         return _torch(walk, name, last, args, node)
     if words.SCHEDULE_BUILDERS.match(last):
         made = schedules.build_schedule(walk, last, args, node)

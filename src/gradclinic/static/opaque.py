@@ -9,7 +9,7 @@ from itertools import islice
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import modes, words
 from gradclinic.static.conditions import name_of
-from gradclinic.static.roles import named
+from gradclinic.static.roles import named, role_of
 from gradclinic.static.values import (
     NOTHING,
     Accelerator,
@@ -144,7 +144,12 @@ def _made(walk: Walk, name: str, values: list[Value], node: ast.Call) -> Value |
     if optimizers and name[:1].isupper() and words.OPTIMIZER_WRAPPER.search(name):
         return next(part for part in parts(values) if isinstance(part, ActorRef))
     given_parameters = any(isinstance(part, Params) for part in parts(values))
-    if given_parameters and not optimizers and words.OPTIMIZER_CLASS.search(name):
+    label = walk.assigning.rsplit(".", 1)[-1]
+    if (
+        given_parameters
+        and not optimizers
+        and (words.OPTIMIZER_CLASS.search(name) or role_of(walk.survey, label) == "optimizer")
+    ):
         return build(walk, ActorKind.OPTIMIZER, name, node, of=models_in(values) or NOTHING)
     if words.OPTIMIZER_FACTORY.search(name) and models_in(values):
         return build(walk, ActorKind.OPTIMIZER, name, node, of=models_in(values) or NOTHING)
