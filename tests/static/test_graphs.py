@@ -27,6 +27,7 @@ def in_loop(*lines: str) -> str:
         ("GC201", ["loss = step(x, y).item()", "torch.tensor(loss, requires_grad=True).backward()"]),
         ("GC201", ["loss = step(x, y).detach()", "loss.requires_grad = True", "loss.backward()"]),
         ("GC201", ["loss = Variable(step(x, y).data, requires_grad=True)", "loss.backward()"]),
+        ("GC201", ["loss, parts = outside(net, x, y)", "loss.item().backward()"]),
         ("GC202", ["loss = step(x, y) + 0.1 * float(head(net(x)).pow(2).mean())", "loss.backward()"]),
         ("GC203", ["loss = torch.tensor([step(x, y), step(x, x)]).sum()", "loss.backward()"]),
         ("GC209", ["loss = step(x, y)", "loss.backward(retain_graph=True)"]),

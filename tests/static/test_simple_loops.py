@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 from gradclinic.facts import EventKind
 from gradclinic.static.conditions import name_of
 from gradclinic.static.values import Unknown
@@ -181,3 +183,25 @@ for batch in loader:
     optimizer.step()
 """
     assert codes_by_lint(source) == []
+
+
+def test_a_training_step_gives_the_loss_and_leaves_the_update_to_its_caller():
+    fit = """
+    import torch
+
+    def fit(epochs, max_lr, model, train_loader):
+        optimizer = torch.optim.Adam(model.parameters(), max_lr)
+        sched = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, max_lr, epochs=epochs, steps_per_epoch=len(train_loader)
+        )
+        for epoch in range(epochs):
+            for batch in train_loader:
+                loss = model.training_step(batch)
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                {per_batch}
+            {per_epoch}
+    """
+    assert codes_by_lint(dedent(fit.format(per_batch="sched.step()", per_epoch="pass"))) == []
+    assert codes_by_lint(dedent(fit.format(per_batch="pass", per_epoch="sched.step()"))) == ["GC113"]

@@ -39,6 +39,8 @@ _SAME_MODEL = words.names(
 _DETACHED = words.names("item numpy tolist detach detach_ argmax size")
 _OF_A_PIPELINE = words.names("target losses return_outputs")
 """What the `step` of a pipeline's schedule takes: it goes forward and backward through all stages."""
+_GIVES_A_LOSS = frozenset({"training_step", "validation_step"})
+"""By the convention of Lightning: the caller goes backward and steps."""
 _MODEL_QUIET = words.names(
     "state_dict load_state_dict modules children named_modules named_children apply no_sync "
     "register_buffer register_forward_hook buffers named_buffers save_pretrained add_module "
@@ -248,7 +250,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         return Model(frozenset({place}), walk.assigning)
     if optimizers_in(args.all()):
         open_tape(walk, node, optimizers=optimizers_in(args.all()))
-    elif words.STEPS_BY_ITSELF.search(attr):
+    elif words.STEPS_BY_ITSELF.search(attr) and attr not in _GIVES_A_LOSS:
         open_tape(walk, node, models=base.keys)
     modes.doubt(attr, [base])
     return forward(walk, base, args, node, direct=False)

@@ -108,6 +108,8 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
         return _library(machine, f"{base.name}.{attr}", args, node)
     if attr in _BACKWARDS and not isinstance(base, Instance):
         given = args.get(0, "loss")
+        if given is None and _is_number(node.func):
+            base = cut_off(Flow(scalar=True), CutKind.ITEM, machine.at(node), form="number")
         run_backward(machine, given if given is not None and flows_in(given) else base, args, node)
         return NONE
     if isinstance(base, Instance):
@@ -130,6 +132,17 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
             log_write(machine, base, node)
         return derived(machine, Op(attr, machine.at(node)), [base, *args.all()])
     return out_of_sight(machine, base, attr, args, node)
+
+
+def _is_number(func: ast.expr) -> bool:
+    """`loss.item().backward`: whatever the loss is, this is a number."""
+    taken = func.value if isinstance(func, ast.Attribute) else None
+    return (
+        isinstance(taken, ast.Call)
+        and isinstance(taken.func, ast.Attribute)
+        and taken.func.attr == "item"
+        and not taken.args
+    )
 
 
 def log_write(machine: Machine, weights: Weights, node: ast.AST) -> None:
