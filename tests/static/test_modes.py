@@ -7,6 +7,8 @@ from textwrap import dedent, indent
 
 import pytest
 
+from gradclinic.engine import judge
+from gradclinic.static import observe_source
 from gradclinic.static.layers import layers_of_class
 from gradclinic.static.survey import Survey
 from tests.rules.scripts import codes_by_lint
@@ -106,3 +108,26 @@ def test_classes_made_of_each_other_are_read_once_each():
     survey = Survey(tree)
     layers_of_class(survey, survey.classes["C0"])
     assert len(survey.layers) <= 5 * len(many)
+
+
+def test_what_a_unit_test_evaluates_may_build_graphs() -> None:
+    source = dedent(
+        """
+        import torch
+        from torch import nn
+
+        def test_the_model_learns():
+            model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 1))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x, y in loader:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(x), y).backward()
+                optimizer.step()
+            model.eval()
+            for x, y in held_out:
+                error = nn.functional.mse_loss(model(x), y)
+                assert error.item() < 0.1
+        """
+    )
+    assert [f.code for f in judge([observe_source(source, "train.py")])] == ["GC703"]
+    assert not judge([observe_source(source, "tests/test_model.py")])

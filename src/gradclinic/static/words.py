@@ -128,6 +128,9 @@ SETS_MODE = Pattern(r"(set|switch|toggle|change)_?\w*(train|eval|mode)|(train|ev
 SCALE_ASKED = Pattern(r"get_scale|found_inf|overflow|skip", re.I)
 """Conditions that ask whether the scaler skipped the step."""
 
+TEST_FILE = Pattern(r"(^|[/\\])(tests?[/\\][^/\\]*|test_[^/\\]*|[^/\\]*_test)\.py$")
+"""Files of tests: they go a few steps, and what costs memory or time does not matter there."""
+
 _HARMLESS = (
     "log|print|append|add_|meter|metric|write|record|track|format|accura|acc$|score|item|float|int$|str$|repr|save|load|"
     "dump|state|checkpoint|resume|lr|learning_rate|len$|isinstance|hasattr|getattr|type|id$|zip|enumerate|list|dict|"

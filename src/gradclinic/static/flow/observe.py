@@ -7,6 +7,7 @@ import contextlib
 import re
 
 from gradclinic.facts import Location
+from gradclinic.static import words
 from gradclinic.static.flow.calls import call_function, instantiate
 from gradclinic.static.flow.expressions import evaluate
 from gradclinic.static.flow.graph_facts import graph_cases
@@ -28,8 +29,6 @@ _NAMED_LOSS = re.compile(rf"(\w+)\s*=\s*[\w.]*\b(?:{'|'.join(LOSSES)})\(")
 _CALLED = frozenset({*LOSS_FUNCTIONS, *LOSSES})
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False|freeze")
 
-_TEST = re.compile(r"(^|[/\\])(tests?[/\\][^/\\]*|test_[^/\\]*|[^/\\]*_test)\.py$")
-
 
 def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     """What the file's losses are given and what becomes of them. Empty where nothing can be told."""
@@ -43,7 +42,7 @@ def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
         machine.log.finished = False
     log = machine.log
     # A test goes a few steps, and may well retain and keep what it wants to look at.
-    costs = () if _TEST.search(path) else kept_cases(log)
+    costs = () if words.TEST_FILE.search(path) else kept_cases(log)
     cases = (*loss_cases(log), *graph_cases(log), *write_cases(log), *costs)
     return tuple(case for case in cases if _place(case[0]).path == path)
 
