@@ -7,7 +7,6 @@ import os
 import pkgutil
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
@@ -47,6 +46,8 @@ def _dispatch(words: list[str]) -> int:
         code: int = module.run(parser.parse_args(words[1:]))
         return code
     if words and not words[0].startswith("-"):
+        from difflib import get_close_matches  # slow to import, and most words are commands
+
         near = get_close_matches(words[0], names, n=1)
         raise UsageError(
             f"there is no command {words[0]!r}"

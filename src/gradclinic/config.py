@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -12,7 +11,7 @@ from typing import Any
 
 from gradclinic.errors import UsageError
 from gradclinic.findings import Severity
-from gradclinic.rules import UnknownRule, all_rules, matching
+from gradclinic.rules import UnknownRule, matching, rule_names
 
 FAIL_ON = (*(severity.value for severity in Severity), "never")
 
@@ -44,7 +43,7 @@ class Config:
 
     def codes(self, path: str = "") -> frozenset[str]:
         """The rules that apply to this file."""
-        chosen = frozenset(rule.code for rule in all_rules()) if self.select is None else self.select
+        chosen = frozenset(rule_names()) if self.select is None else self.select
         ignored = set(self.ignore)
         for pattern, codes in self.per_file_ignores.items():
             if path and self._matches(pattern, path):
@@ -95,6 +94,8 @@ def _table(file: Path) -> dict[str, Any] | None:
         raise UsageError(f"cannot read {_shown(file)}: {error}") from error
     if "gradclinic" not in text:
         return None
+    import tomllib  # slow to import, and many projects have nothing to configure
+
     try:
         tool = tomllib.loads(text).get("tool", {})
     except tomllib.TOMLDecodeError as error:

@@ -8,29 +8,29 @@ from dataclasses import replace
 from gradclinic.facts import Observation, Tape
 from gradclinic.findings import Finding
 from gradclinic.findings.diagnosis import Relations, rank
-from gradclinic.rules import Rule, all_rules
+from gradclinic.rules import Rule, rules_for
 
 
 def judge(observations: Iterable[Observation], codes: Collection[str] | None = None) -> tuple[Finding, ...]:
     """Every finding of the rules in `codes` (all by default), ranked."""
-    rules = [rule for rule in all_rules() if codes is None or rule.code in codes]
+    observations = tuple(observations)
+    rules = rules_for(*{observation.source: None for observation in observations})
     found = [
         replace(finding, sources=(observation.source,), ranks=_ranks(observation, finding))
         for observation in observations
         for case in observation.cases
         for rule in rules
-        if observation.source in rule.sources
+        if observation.source in rule.sources and (codes is None or rule.code in codes)
         for finding in _on_every_path(rule, case)
     ]
-    return rank(found, relations())
+    return rank(found, _relations(rules))
 
 
 def _ranks(observation: Observation, finding: Finding) -> tuple[int, ...]:
     return finding.ranks if observation.rank is None else (observation.rank,)
 
 
-def relations() -> Relations:
-    rules = all_rules()
+def _relations(rules: tuple[Rule, ...]) -> Relations:
     return Relations(
         explains={rule.code: rule.explains for rule in rules if rule.explains},
         subsumes={rule.code: rule.subsumes for rule in rules if rule.subsumes},

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from gradclinic.errors import UsageError
 from gradclinic.findings import Finding
-from gradclinic.rules import all_rules, matching
+from gradclinic.rules import matching, rule_names
 
 MARK = "gradclinic:"
 _COMMENT = re.compile(r"#\s*gradclinic:\s*ignore\b(?:\s*\[([^\]]*)\])?")
@@ -49,7 +49,7 @@ def _codes(comment: str) -> frozenset[str]:
     if match is None:
         return frozenset()
     if match[1] is None:
-        return frozenset(rule.code for rule in all_rules())
+        return frozenset(rule_names())
     return frozenset().union(*(_matching(word) for word in match[1].split(",")))
 
 

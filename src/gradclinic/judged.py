@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gradclinic.checklist import POINTS
 from gradclinic.facts import Observation, Tape, features
 from gradclinic.findings import Check, Finding, Point, State
-from gradclinic.rules import Rule, all_rules
+from gradclinic.rules import Rule, rules_for
 
 STRONGEST_FIRST = (State.FAIL, State.PASS, State.NOT_SEEN)
 
@@ -51,12 +51,10 @@ def _views(observations: tuple[Observation, ...]) -> list[tuple[Rule, _View]]:
         for case in observation.cases
         for fact in case
     ]
-    sources = {observation.source for observation in observations}
     views: list[tuple[Rule, _View]] = []
-    for rule in all_rules():
-        if sources & set(rule.sources):
-            reads = [t for t in told if t[0] in rule.sources and type(t[1]) in rule.checks]
-            views.append((rule, _View(tuple(t[1] for t in reads), tuple(t[2] for t in reads), gaps)))
+    for rule in rules_for(*{observation.source: None for observation in observations}):
+        reads = [t for t in told if t[0] in rule.sources and type(t[1]) in rule.checks]
+        views.append((rule, _View(tuple(t[1] for t in reads), tuple(t[2] for t in reads), gaps)))
     return views
 
 

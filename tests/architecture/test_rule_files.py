@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gradclinic.rules import Rule, all_rules, family, matching
+from gradclinic.facts import Source
+from gradclinic.rules import Rule, all_rules, family, matching, rule_names, rules_for
 from gradclinic.rules._rule import SECTIONS
 from tests.conftest import SOURCE
 
@@ -46,6 +47,12 @@ def test_a_rule_speaks_only_of_codes_of_the_right_shape(rule: Rule):
     for code in (*rule.explains, *rule.subsumes):
         assert re.fullmatch(r"GC\d{3}", code)
         assert code != rule.code
+
+
+@pytest.mark.parametrize("source", Source)
+def test_the_rules_of_a_source_are_found_without_running_the_others(source: Source):
+    assert rules_for(source) == tuple(rule for rule in all_rules() if source in rule.sources)
+    assert rule_names() == {rule.code: rule.name for rule in all_rules()}
 
 
 def test_codes_and_names_are_unique_and_select_themselves():

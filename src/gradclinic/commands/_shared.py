@@ -12,7 +12,7 @@ from gradclinic.config import Config, fail_on, nearest
 from gradclinic.errors import UsageError
 from gradclinic.findings import Diagnosis
 from gradclinic.reporters import Page, names, report
-from gradclinic.rules import all_rules, page
+from gradclinic.rules import find_rule, page
 
 
 def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,12 +54,12 @@ def emit(diagnosis: Diagnosis, args: argparse.Namespace, stream: TextIO | None =
     if args.output:
         try:
             with Path(args.output).open("w", encoding="utf-8") as file:
-                report(args.format, diagnosis, file, pages=_pages(), quiet=args.quiet)
+                report(args.format, diagnosis, file, pages=_pages(diagnosis), quiet=args.quiet)
         except OSError as error:
             raise UsageError(f"cannot write the report to {args.output}: {error.strerror}") from error
     else:
         out = stream or sys.stdout
-        report(args.format, diagnosis, out, pages=_pages(), quiet=args.quiet)
+        report(args.format, diagnosis, out, pages=_pages(diagnosis), quiet=args.quiet)
         out.flush()
     for problem in diagnosis.problems:
         print(f"gradclinic: {problem}", file=sys.stderr)
@@ -70,5 +70,6 @@ def exit_code(diagnosis: Diagnosis, config: Config) -> int:
     return int(config.fail_on is not None and diagnosis.worst_reaches(config.fail_on))
 
 
-def _pages() -> dict[str, Page]:
-    return {rule.code: Page(rule.severity, rule.summary, page(rule)) for rule in all_rules()}
+def _pages(diagnosis: Diagnosis) -> dict[str, Page]:
+    rules = map(find_rule, {finding.code for finding in diagnosis.findings})
+    return {rule.code: Page(rule.severity, rule.summary, page(rule)) for rule in rules}

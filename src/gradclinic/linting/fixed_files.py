@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import unified_diff
 from pathlib import Path
 
 from gradclinic.config import Config
@@ -23,6 +22,8 @@ class FixedFile:
     count: int
 
     def diff(self) -> Iterator[str]:
+        from difflib import unified_diff  # slow to import, and most runs show no difference
+
         for line in unified_diff(self.before.lines, self.after.lines, self.path, self.path):
             yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -61,4 +60,6 @@ def _examine_all(files: list[str], config: Config, jobs: int) -> Iterator[Examin
 
 
 def _leave_interrupts_to_the_parent() -> None:
+    import signal  # slow to import, and only workers need it
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
