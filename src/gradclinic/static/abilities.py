@@ -56,5 +56,5 @@ class Branches:
     else_stops: bool
     can: int
     """What either branch may do."""
-    binds: bool
-    """Either gives a plain name a value."""
+    casts: bool
+    """Either gives a name its value that stands for an optimizer, a scaler or a schedule."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradclinic.static.abilities import Branches, Can
+from gradclinic.static.roles import ACTOR_ROLES, role_of
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import last_name
 
@@ -15,12 +16,13 @@ def shape_of(survey: Survey, node: ast.If) -> Branches:
         stops=_only_stops(node.body) and not body & Can.ACT,
         else_stops=bool(node.orelse) and _only_stops(node.orelse),
         can=body | survey.can_any(node.orelse),
-        binds=any(isinstance(part, ast.Name) for part in _targets([*node.body, *node.orelse])),
+        casts=any(role_of(survey, name) in ACTOR_ROLES for name in _bound([*node.body, *node.orelse])),
     )
 
 
-def _targets(body: list[ast.stmt]) -> list[ast.expr]:
-    return [target for statement in body if isinstance(statement, ast.Assign) for target in statement.targets]
+def _bound(body: list[ast.stmt]) -> list[str]:
+    targets = [target for part in body if isinstance(part, ast.Assign) for target in part.targets]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def ends_loop(node: ast.If) -> bool:

@@ -15,6 +15,8 @@ _WRITES = words.names(
     "div_ mul_ add_ sub_ copy_ addcmul_ addcdiv_ masked_fill_ fill_ normal_ set_ nan_to_num_"
 )
 
+_LIMITS = words.names("clamp_ clip_ clamp_min_ clamp_max_")
+
 
 def clip(walk: Walk, optimizers: Keys, models: Keys | None, node: ast.AST) -> None:
     unsure = models if models or optimizers else None
@@ -26,7 +28,7 @@ def clip(walk: Walk, optimizers: Keys, models: Keys | None, node: ast.AST) -> No
 def act_on_gradient(walk: Walk, base: Grad, attr: str, args: Arguments, node: ast.AST) -> Value:
     if attr == "zero_":
         _emit(walk, EventKind.ZERO_GRAD, base.of, node)
-    elif attr in words.LIMITS:
+    elif attr in _LIMITS:
         _emit(walk, EventKind.CLIP, base.of, node, {"by_value": True})
     elif attr in _WRITES:
         _emit(walk, EventKind.GRAD_WRITE, base.of, node)
@@ -36,7 +38,7 @@ def act_on_gradient(walk: Walk, base: Grad, attr: str, args: Arguments, node: as
 
 
 def act_on_parameter(walk: Walk, base: Params, attr: str, node: ast.AST) -> Value:
-    if attr in _WRITES or attr in words.LIMITS:
+    if attr in _WRITES or attr in _LIMITS:
         _emit(walk, EventKind.WEIGHT_WRITE, base, node)
         return base
     return base if attr in ("values", "items", "copy", "data", "detach") else Unknown(f"<param>.{attr}()")

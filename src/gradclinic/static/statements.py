@@ -192,8 +192,8 @@ def _if(walk: Walk, node: ast.If) -> None:
         known = True
     if known is None and branches.ends_loop(node) and not walk.leaves_early():
         known = False
-    # A simple condition that binds names is joined; two at once often tell whether a name holds an actor.
-    parts_ways = shape.can & (Can.ACT | Can.LEAVE) or (shape.binds and isinstance(test, Both))
+    # `if warm and epoch == 0: schedule = ...` has one at times: the tape differs, and joining would lose it.
+    parts_ways = shape.can & (Can.ACT | Can.LEAVE) or (shape.casts and isinstance(test, Both))
     if known is None and not walk.summarising and parts_ways:
         known = holds(walk, test)
     if known is None:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from gradclinic.static import words
 from gradclinic.static.abilities import ACTS, Branches, Can
 from gradclinic.static.syntax import (
+    children,
     command_line_default,
     is_window,
     last_name,
@@ -171,27 +172,21 @@ class Survey:
         stack: list[ast.AST] = [root]
         while stack:
             node = stack.pop()
-            if isinstance(node, ast.Name):
-                facts.mentions.add(node.id)
-                continue
-            # Load, Add and their like are one object for every tree of the process: what other tools hang
-            # on them (a parent, say) leads out of this tree.
-            if isinstance(node, ast.Constant) or not node._fields:
-                continue
-            if isinstance(node, ast.Attribute):
+            kind = type(node)
+            if kind is ast.Name:
+                facts.mentions.add(node.id)  # type: ignore[attr-defined]
+            elif isinstance(node, ast.Attribute):
                 if not torch_method(node):
                     facts.mentions.add(node.attr)
                 if node.attr in ("grad", "sync_gradients"):
                     facts.can |= Can.ACT | ACTS[node.attr]
-            elif isinstance(node, ast.Call):
-                self._call(node, facts)
-            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-                self._modulus(node, facts)
-            for value in vars(node).values():
-                if isinstance(value, ast.AST):
-                    stack.append(value)
-                elif isinstance(value, list):
-                    stack += [item for item in value if isinstance(item, ast.AST)]
+                stack.append(node.value)
+            elif kind is not ast.Constant:
+                if isinstance(node, ast.Call):
+                    self._call(node, facts)
+                elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+                    self._modulus(node, facts)
+                stack += children(node)
 
     def _modulus(self, node: ast.BinOp, facts: Facts) -> None:
         if isinstance(node.left, (ast.Constant, ast.JoinedStr)):
@@ -216,8 +211,6 @@ class Survey:
             self.methods_of.setdefault(receiver, set()).add(called)
             if called in ("scale", "update") and words.SCALER_NAME.search(receiver):
                 facts.can |= Can.ACT | Can.TELL
-            if called in words.LIMITS:
-                facts.can |= Can.TELL
             if called == "step" and words.NOT_AN_OPTIMIZER.search(receiver):
                 return
             if called in ("zero_", "exit") and receiver == "sys":

@@ -37,8 +37,6 @@ DATA_SCALERS = names("StandardScaler MinMaxScaler RobustScaler MaxAbsScaler")
 WRAPPERS = names("DataParallel DistributedDataParallel FullyShardedDataParallel DDP FSDP compile")
 """What takes a model and returns the same model in a coat."""
 CLIPS = names("clip_grad_norm_ clip_grad_norm clip_grad_value_ clip_grads_with_norm_ clip_gradients")
-LIMITS = names("clamp_ clip_ clamp_min_ clamp_max_")
-"""Methods that clip a gradient they are called on."""
 MODULE_METHODS = names(
     "parameters named_parameters train eval zero_grad state_dict load_state_dict to cuda cpu half float "
     "forward backward step requires_grad_ modules children named_modules apply no_sync register_buffer"

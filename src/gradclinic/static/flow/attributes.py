@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from gradclinic.facts import CutKind
 from gradclinic.static import words
@@ -12,7 +11,7 @@ from gradclinic.static.flow import torch_names as torch
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import cut_off, reshaped
 from gradclinic.static.flow.torch_calls import weights_of
-from gradclinic.static.flow.values import Chain, Either, Flow, Layer, Listed, Loss, Weights, shadowed
+from gradclinic.static.flow.values import Chain, Either, Flow, Layer, Listed, Loss, Weights, changed, shadowed
 from gradclinic.static.values import Bound, ClassDef, Func, Instance, Lib, Unknown, Value
 from gradclinic.static.walk import Arguments
 
@@ -30,7 +29,7 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
             return Unknown(f"<tensor>.{attr}")
         if attr == "grad":
             return Flow(grad=False)
-        return reshaped(base) if attr in torch.SHAPING else replace(base, ops=(), scalar=attr == "loss")
+        return reshaped(base) if attr in torch.SHAPING else changed(base, ops=(), scalar=attr == "loss")
     if isinstance(base, ClassDef):
         return base.find(attr) or Unknown(f"{base.qualname}.{attr}")
     if isinstance(base, (Layer, Chain, Listed, Loss, Either)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from gradclinic.static import words
 from gradclinic.static.flow.collections import Counted
@@ -16,6 +15,7 @@ from gradclinic.static.flow.values import (
     Listed,
     Weights,
     carries,
+    changed,
     flows_in,
     join,
     shadowed,
@@ -77,7 +77,7 @@ def _sliced(flow: Flow, node: ast.Subscript, index: Value) -> Flow:
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     plain = all(isinstance(part, ast.Slice) for part in parts)
     if plain:
-        return replace(flow, reshaped=True)
+        return changed(flow, reshaped=True)
     return reshaped(flow, padded=None)
 
 
@@ -118,7 +118,7 @@ def spread(value: Value, targets: list[ast.expr]) -> list[Value]:
     if isinstance(value, Flow):
         # Each is a part of its own: what becomes of one says nothing of the others.
         return [
-            replace(value, ops=(), reshaped=True, axes=None, nodes=value.nodes | {_place(target)})
+            changed(value, ops=(), reshaped=True, axes=None, nodes=value.nodes | {_place(target)})
             for target in targets
         ]
     if isinstance(value, Weights):

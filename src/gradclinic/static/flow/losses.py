@@ -8,7 +8,7 @@ from gradclinic.facts import Location, LossCall, Op
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import derived
 from gradclinic.static.flow.torch_names import SETTINGS_AT
-from gradclinic.static.flow.values import Flow, Loss
+from gradclinic.static.flow.values import Flow, Loss, changed
 from gradclinic.static.values import Const, Unknown, Value
 from gradclinic.static.walk import Arguments
 
@@ -32,7 +32,7 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
         ignore_index=_number(settings.get("ignore_index")),
         padding_value=_padding(loss.name, target, settings),
     )
-    return replace(result, scalar=reduction in ("mean", "sum"), losses=frozenset({id}), padded=None)
+    return changed(result, scalar=reduction in ("mean", "sum"), losses=frozenset({id}), padded=None)
 
 
 def _trail(given: Value) -> tuple[Op, ...]:

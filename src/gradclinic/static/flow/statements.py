@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from gradclinic.static import imports, words
@@ -15,7 +14,7 @@ from gradclinic.static.flow.expressions import bind, combine, evaluate, tested, 
 from gradclinic.static.flow.items import item_of, key_of, spread
 from gradclinic.static.flow.machine import Kept, Machine
 from gradclinic.static.flow.tensors import new_leaf, overwritten
-from gradclinic.static.flow.values import Alike, Flow, Listed, Weights, join
+from gradclinic.static.flow.values import Alike, Flow, Listed, Weights, changed, join
 from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import (
     NONE,
@@ -63,7 +62,7 @@ def _annotated(machine: Machine, node: ast.AnnAssign) -> None:
 def assign(machine: Machine, target: ast.expr, value: Value) -> None:
     if isinstance(target, ast.Name):
         if isinstance(value, Flow) and not value.known and words.LOSS_NAME.search(target.id):
-            value = replace(value, scalar=True)
+            value = changed(value, scalar=True)
         _store(machine, target.id, value)
     elif isinstance(target, ast.Attribute):
         _store_attribute(machine, evaluate(machine, target.value), target, value)
@@ -125,7 +124,7 @@ def _write_into(machine: Machine, target: ast.Subscript, base: Flow, value: Valu
     last = parts[-1] if parts else None
     fills = isinstance(last, ast.Slice) and last.lower is not None and last.upper is None and len(parts) > 1
     if fills and isinstance(value, Const) and type(value.value) is int and base.grad is False:
-        machine.frame.vars[name] = replace(base, padded=value.value)
+        machine.frame.vars[name] = changed(base, padded=value.value)
     else:
         machine.frame.vars[name] = join(base, value if isinstance(value, Flow) else Unknown(name), name)
 

@@ -17,6 +17,7 @@ from gradclinic.static.flow.values import (
     Ids,
     Weights,
     carries,
+    changed,
     flows_in,
     shared_ops,
 )
@@ -118,7 +119,7 @@ def copied(machine: Machine, source: Value, where: Location, *, leaf: bool) -> F
     else:
         earlier = next((flow for flow in flows if flow.cut is not None), None)
         made = cut_off(earlier or Flow(grad=False), CutKind.TENSOR, where)
-    made = replace(made, ops=made.ops if isinstance(source, Flow) else (), form="tensor")
+    made = changed(made, ops=made.ops if isinstance(source, Flow) else (), form="tensor")
     return new_leaf(made) if leaf else made
 
 
@@ -134,7 +135,7 @@ def new_leaf(flow: Flow) -> Flow:
 
 
 def reshaped(flow: Flow, **changes: object) -> Flow:
-    return replace(flow, reshaped=True, axes=None, batched=False, **changes)  # type: ignore[arg-type]
+    return changed(flow, reshaped=True, axes=None, batched=False, **changes)  # type: ignore[arg-type]
 
 
 def overwritten(machine: Machine, flow: Flow, where: Location, how: str) -> None:
@@ -154,7 +155,7 @@ def summed(machine: Machine, where: Location, one: Value, other: Value) -> Flow:
     terms = [term for flow in flows for term in flow.terms]
     if result.grad is not False:
         terms += [flow.cut for flow in flows if flow.cut is not None and flow.grad is False]
-    return replace(
+    return changed(
         result,
         terms=tuple(dict.fromkeys(terms)),
         scalar=all(_is_scalar(value) for value in (one, other)),
@@ -168,7 +169,7 @@ def scaled(machine: Machine, where: Location, name: str, flow: Flow, factor: Val
     result = derived(machine, Op(name, where), [flow, factor])
     alone = not isinstance(factor, Flow) or factor.grad is False
     number = isinstance(factor, Const)
-    return replace(
+    return changed(
         result,
         terms=flow.terms if alone else (),
         cut=result.cut if alone else None,
@@ -197,7 +198,7 @@ def binary(machine: Machine, node: ast.AST, left: Value, op: ast.operator, right
     if isinstance(op, ast.MatMult):
         return product(machine, where, left, right)
     result = derived(machine, Op(name, where), [left, right])
-    return replace(result, scalar=_is_scalar(left) and _is_scalar(right))
+    return changed(result, scalar=_is_scalar(left) and _is_scalar(right))
 
 
 _NAMES: dict[type[ast.operator], str] = {ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
@@ -219,7 +220,7 @@ def product(machine: Machine, where: Location, left: Value, right: Value, axes: 
         and any(op.name == "matmul" for op in weights.ops[1:4])
     ):
         machine.log.softmax_uses.append(SoftmaxUse(softmax, where))
-    return replace(result, axes=known)
+    return changed(result, axes=known)
 
 
 def concatenated(machine: Machine, op: Op, source: Value) -> Flow:

@@ -30,6 +30,7 @@ from gradclinic.static.flow.values import (
     Listed,
     Loss,
     Weights,
+    changed,
     flows_in,
 )
 from gradclinic.static.values import NONE, Const, Instance, Map, Seq, Unknown, Value
@@ -80,17 +81,17 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
         return copied(machine, first, where, leaf=_is_true(args.keywords.get("requires_grad")))
     if last in ("from_numpy", "as_tensor", "asarray") and flows_in(first):
         lost = flows_in(first)[0]
-        return replace(lost, form="tensor") if lost.form != "tensor" else lost
+        return changed(lost, form="tensor") if lost.form != "tensor" else lost
     if last in torch.CREATING and not last.endswith("_like"):
         return _created(args)
     if last.endswith("_like"):
         return Flow(grad=False)
     if last in ("stack", "cat", "hstack", "vstack", "concat", "concatenate"):
-        return replace(concatenated(machine, Op(last, where), first), ops=_alike(first), reshaped=True)
+        return changed(concatenated(machine, Op(last, where), first), ops=_alike(first), reshaped=True)
     if last == "checkpoint":
         return derived(machine, Op(last, where), args.positional[1:], owners=frozenset({machine.new_id()}))
     if last == "Variable" and isinstance(first, Flow) and _is_true(args.keywords.get("requires_grad")):
-        return new_leaf(replace(first))
+        return new_leaf(changed(first))
     if isinstance(first, Flow):
         return call_tensor(
             machine, first, last, Arguments(args.positional[1:], args.keywords, args.partial), node
@@ -199,8 +200,8 @@ def _gradient(machine: Machine, args: Arguments, node: ast.Call) -> Value:
     retain = args.keywords.get("retain_graph", create)
     log_use(machine, run, retain, node, whole=False)
     if create is not None and not (isinstance(create, Const) and not create.value):
-        return Alike([replace(derived(machine, Op("grad", where), [outputs]), unchecked=unchecked)])
-    return Alike([replace(cut_off(replace(run, scalar=False), CutKind.GRAD, where), unchecked=unchecked)])
+        return Alike([changed(derived(machine, Op("grad", where), [outputs]), unchecked=unchecked)])
+    return Alike([changed(cut_off(changed(run, scalar=False), CutKind.GRAD, where), unchecked=unchecked)])
 
 
 def log_use(
@@ -228,14 +229,14 @@ def run_backward(machine: Machine, loss: Value, args: Arguments, node: ast.Call)
         log_use(machine, loss, retain, node)
     else:
         joined = derived(machine, None, flows) if flows else Flow()
-        log_use(machine, replace(joined, known=bool(flows) and joined.known), retain, node)
+        log_use(machine, changed(joined, known=bool(flows) and joined.known), retain, node)
 
 
 def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: ast.Call) -> Value:
     where = machine.at(node)
     if flow.unchecked is not None:
         machine.log.unchecked.setdefault(flow.unchecked, where)
-        flow = replace(flow, unchecked=None)
+        flow = changed(flow, unchecked=None)
     if name == "backward":
         run_backward(machine, flow, args, node)
         return NONE
@@ -268,7 +269,7 @@ def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: 
         _look_at_logarithm(machine, name, flow, result, where)
     if name in torch.REDUCING:
         whole = not args.positional and "dim" not in args.keywords and "axis" not in args.keywords
-        return replace(
+        return changed(
             result, scalar=whole, terms=flow.terms, losses=flow.losses, axes=None, batched=False,
             divided=flow.divided or (name == "mean" and not flow.scalar),
         )  # fmt: skip
@@ -288,9 +289,9 @@ def reshaped_by(flow: Flow, name: str, args: Arguments) -> Value:
     if name == "contiguous":
         return flow
     if name == "flatten" and args.positional and _integer(args.positional[0]) == 1:
-        return replace(flow, axes=2, batched=flow.batched)
+        return changed(flow, axes=2, batched=flow.batched)
     if name in ("view", "reshape") and len(args.positional) == 2 and _keeps_batch(flow, args.positional):
-        return replace(flow, axes=2)
+        return changed(flow, axes=2)
     return reshaped(flow)
 
 
