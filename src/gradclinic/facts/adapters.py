@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeadLeftOut:
     """A new head on a model whose adapter saves its own weights only."""
 

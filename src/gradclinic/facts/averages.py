@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SelfAverage:
     """A line that mixes live weights into an average which lies in the same memory."""
 

@@ -7,9 +7,10 @@ from functools import cached_property
 
 from gradclinic.facts.cut import Cut
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     name: str
     """As the user would write it, `model.head.weight`; a shape for one that no module registers."""
@@ -51,7 +52,7 @@ class Parameter:
     """Where the way from it to the loss was cut, when that was seen."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """A parameter group of an optimizer at its first step."""
 
@@ -66,7 +67,7 @@ class Group:
     """Parameters that the group lists more than once."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Holder:
     """An optimizer and what it holds."""
 
@@ -78,7 +79,7 @@ class Holder:
     groups: tuple[Group, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunningNorm:
     """A normalisation layer that keeps running statistics."""
 

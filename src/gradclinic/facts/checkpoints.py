@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Load:
     """A state_dict that was loaded into a model."""
 
@@ -24,7 +23,7 @@ class Load:
     updates_before: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Saves:
     """All that a run saved, taken together."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
 class CrashKind(StrEnum):
@@ -21,7 +21,7 @@ class CrashKind(StrEnum):
     """A tensor made under inference_mode is needed for backward."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Crash:
     kind: CrashKind
     message: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
 class CutKind(StrEnum):
@@ -34,7 +34,7 @@ class CutRole(StrEnum):
     """The objective kept a graph, but parameters behind the cut were reached by no other way."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     kind: CutKind
     role: CutRole

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.variants import Reach
+from gradclinic.frozen import frozen
 from gradclinic.markup import rendered
 
 MOST_ROWS = 500
@@ -31,7 +32,7 @@ class TermFlow:
         return sum(reach is Reach.VALUE for reach in self.reach.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conflict:
     """Two terms that pull in different directions."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetainedGraph:
     """A call site of backward with `retain_graph=True`."""
 
@@ -19,7 +18,7 @@ class RetainedGraph:
     """Operations of the largest graph it kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeptGraphs:
     """Losses of earlier updates that still exist, graph and all."""
 
@@ -31,7 +30,7 @@ class KeptGraphs:
     """What is kept are tensors on the way to the losses."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnomalyMode:
     where: Location
     backwards: int
@@ -40,7 +39,7 @@ class AnomalyMode:
     """Read from source: nothing turns it off, so the counts say nothing of how long it lasts."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DataWrite:
     """Parameters that train, changed through `.data`, again and again."""
 
@@ -49,7 +48,7 @@ class DataWrite:
     """A backward after it, through a forward before it: its gradient is that of neither weights."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UncheckedGradient:
     """A result of `autograd.grad(..., allow_unused=True)` that is computed with and never asked for None."""
 
@@ -57,7 +56,7 @@ class UncheckedGradient:
     used: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BareCheckpoint:
     """Reentrant checkpointing of something trainable, given no input that requires a gradient."""
 

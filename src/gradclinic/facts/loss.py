@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Op:
     """One operation on the way to a value: `softmax`, `log_softmax`, `sigmoid`, `linear`, `relu`, …"""
 
@@ -21,7 +20,7 @@ class Op:
     """Of its result, when the program ran."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LossCall:
     """One call site of a loss. Facts that only a run knows are None when read from source."""
 
@@ -59,7 +58,7 @@ class LossCall:
         return self.made_by[0] if self.made_by else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SoftmaxUse:
     """A softmax whose result is summed over another axis than the one it normalised."""
 
@@ -67,7 +66,7 @@ class SoftmaxUse:
     used: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DomainEdge:
     """An operation on the way to the loss met a value where its derivative does not exist."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gradclinic.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Held:
     """One parameter or buffer, with what training keeps beside it, in bytes."""
 
@@ -27,7 +29,7 @@ class MemoryAccount:
         return sum(one.values + one.gradient + one.state for one in self.held)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryGrowth:
     """Resident memory of the process, looked at every few steps once training was under way."""
 

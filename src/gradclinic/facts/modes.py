@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModeOfTraining:
     """Updates of a model that has layers which behave differently in train and eval mode."""
 
@@ -22,7 +21,7 @@ class ModeOfTraining:
     """The call that put the model in eval mode."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evaluation:
     """Forwards of a trained model that no backward followed, from one place."""
 

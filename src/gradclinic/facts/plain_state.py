@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlainState:
     """A tensor in a plain attribute of a module, which the forward reads and only data could give again."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 Print = tuple[float, ...]
 """A few numbers by which two tensors are told apart: the norm, then some of the values."""
 DISTRIBUTED = "distributed training"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """Weights and gradients of a replicated model right before one update, by parameter."""
 
@@ -23,7 +23,7 @@ class Look:
     rates: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Replica:
     """One rank's copy of a model whose copies must stay equal."""
 
@@ -41,7 +41,7 @@ class Replica:
     """Tells the replicated models of one program apart, in the order of their making."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Replicas:
     """The copies of one model, those of them that left a record."""
 
@@ -49,7 +49,7 @@ class Replicas:
     copies: tuple[Replica, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShardedShuffle:
     """A sampler that gives each rank its share of a shuffled order, which its epoch number decides."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class ParameterReach:
     """What one trainable parameter got, step after step."""
 
@@ -26,7 +25,7 @@ class ParameterReach:
         return bool(self.norms) and not self.unreached and all(not norm for norm in self.norms)
 
 
-@dataclass(frozen=True)
+@frozen
 class InnerGradient:
     """A gradient taken inside the objective: a force, a penalty, a residual of an equation."""
 
@@ -37,7 +36,7 @@ class InnerGradient:
     """The loss changes with it, by itself and not through another pass of the model."""
 
 
-@dataclass(frozen=True)
+@frozen
 class GradientReach:
     parameters: tuple[ParameterReach, ...]
     inner: tuple[InnerGradient, ...] = ()

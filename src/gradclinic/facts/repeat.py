@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Resume:
     """Training straight through against training that was saved, loaded and went on."""
 
@@ -28,7 +27,7 @@ class Resume:
         return self.differs_at is None
 
 
-@dataclass(frozen=True)
+@frozen
 class Repeat:
     """Two runs from one seed, compared bit by bit."""
 

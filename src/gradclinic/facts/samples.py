@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Independence:
     """Does one sample's output change with the other samples of its batch?"""
 
@@ -29,7 +28,7 @@ class Independence:
         return self.change > 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MovedSamples:
     """An operation of the model that takes another axis than theirs for that of the samples."""
 
@@ -42,7 +41,7 @@ class MovedSamples:
     """The shape it gave a tensor; None for a layer that reads the first axis as time."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Accumulation:
     """The gradient of one batch against that of its parts, taken one after the other."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Mutation:
     """Fetching a sample wrote into the stored data."""
 
@@ -18,7 +17,7 @@ class Mutation:
     where: Location | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class StoredData:
     """Samples that were fetched, the stored data compared before and after."""
 
@@ -28,7 +27,7 @@ class StoredData:
     seen: str = "the same sample, fetched again with the same random state, is another one"
 
 
-@dataclass(frozen=True)
+@frozen
 class SliceWritten:
     """A batch that is a view of stored data, changed in place before the model read it."""
 
@@ -40,7 +39,7 @@ class SliceWritten:
     """How many steps it was seen in."""
 
 
-@dataclass(frozen=True)
+@frozen
 class WorkerRandomness:
     """The same sample fetched first thing by two workers."""
 
@@ -53,7 +52,7 @@ class WorkerRandomness:
     seen: str = "two workers returned one random sample bit for bit equal"
 
 
-@dataclass(frozen=True)
+@frozen
 class LabelAlignment:
     """Training on the pairs as they come, against training on labels dealt out anew."""
 
@@ -73,7 +72,7 @@ class LabelAlignment:
         return self.real < min(self.shuffled)
 
 
-@dataclass(frozen=True)
+@frozen
 class ReorderedApart:
     """Inputs and labels that a source shuffles one after the other, each by a draw of its own."""
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.source import Source
+from gradclinic.frozen import frozen
 
 
 class EventKind(StrEnum):
@@ -74,7 +75,7 @@ class ActorKind(StrEnum):
     SCHEDULE = "scheduler"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Actor:
     """An object that events happen to."""
 
@@ -108,7 +109,7 @@ def _belongs(part: str, whole: str) -> bool:
     return part == whole or part.startswith(whole + ".")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     kind: EventKind
     where: Location

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gradclinic.facts.flow import Conflict
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LossTerm:
     """One summand, weighted as in the objective."""
 
@@ -22,7 +22,7 @@ class LossTerm:
     """The same for each module that it reaches."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LossTerms:
     """The objective that one call of backward is given, taken apart."""
 

@@ -11,12 +11,13 @@ from statistics import median
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.tape import Actor
+from gradclinic.frozen import frozen
 
 ABSENT = -1.0
 """In an array over tensors: this one had no gradient, or was not measured."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorInfo:
     """One tensor the optimizer holds, as the user's model names it."""
 
@@ -38,7 +39,7 @@ class TensorInfo:
         return len(self.shape) >= 2 and self.role != "Embedding"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One update. Gradients are without the loss scale, as the update used them."""
 
@@ -61,7 +62,7 @@ class Step:
         return self.limit is not None and self.norm > self.limit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sample:
     """What is measured on some updates only; one number for each tensor."""
 
@@ -108,7 +109,7 @@ class NonFinite(StrEnum):
     PARAMETER = "parameter"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """The operation that first made a value that is not a number."""
 
@@ -121,7 +122,7 @@ class Origin:
     """It was given values too large for it, rather than values outside its domain."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Breakdown:
     """The first time something was not finite."""
 
@@ -133,7 +134,7 @@ class Breakdown:
     loss: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ActivationSample:
     index: int
     dead: float
@@ -144,7 +145,7 @@ class ActivationSample:
     """Root mean square."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Activation:
     """One activation of the model, in the order they run forward."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
 class Reach(StrEnum):
@@ -19,7 +20,7 @@ class Reach(StrEnum):
     VALUE = "value"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agreement:
     """A vector of numbers beside the one it should be."""
 
@@ -38,7 +39,7 @@ class Agreement:
         return self.cosine > 1 - 1e-9 or (self.cosine > 1 - 1e-6 and self.error > 1e-2)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParameterGap:
     name: str
     reference: Reach
@@ -78,7 +79,7 @@ class TermGap:
         return tuple(p.name for p in self.parameters if p.lost or p.error > tolerance)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueGap:
     """A prediction, a loss term or a metric in a variant and in eager."""
 
@@ -109,7 +110,7 @@ class TrialKind(StrEnum):
     SLICE = "a slice in place of the scatter-sum"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     kind: TrialKind
     what: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gradclinic.facts.location import Location
+from gradclinic.frozen import frozen
 
 
 class Side(StrEnum):
@@ -13,7 +13,7 @@ class Side(StrEnum):
     AFTER = "after"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """An expression as it is written in a call: `scaler` or `optimizer` of `scaler.step(optimizer)`."""
 
@@ -23,7 +23,7 @@ class Word:
     """The position of the argument; None for what the method is called on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Move:
     """The statement at `what` belongs beside the one at `to`."""
 
@@ -36,7 +36,7 @@ class Move:
     """It goes to the very block of `to` and runs as often; else it stays in its own, as often as it did."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Insert:
     """A new statement beside the one at `to`; each `{}` of `text` is one of the words."""
 
@@ -46,7 +46,7 @@ class Insert:
     to: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rewrite:
     """The bare call at `what` becomes `text`; each `{}` of it is one of the words."""
 
@@ -55,7 +55,7 @@ class Rewrite:
     words: tuple[Word, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remove:
     """The statement at `what` goes: it repeats the one at `repeats`."""
 
@@ -63,7 +63,7 @@ class Remove:
     repeats: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Keyword:
     """The call of `method` at `what` passes `name=text`, or, without a text, passes it no longer."""
 
@@ -73,7 +73,7 @@ class Keyword:
     text: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Suffix:
     """What the statement at `what` adds to a list or a sum gets `text` behind it."""
 

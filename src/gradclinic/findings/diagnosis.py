@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from gradclinic.facts.source import Source
 from gradclinic.findings.finding import Finding, Kind, Severity
 from gradclinic.findings.table import Table
+from gradclinic.frozen import frozen
 
 
 class State(StrEnum):
@@ -24,7 +25,7 @@ class State(StrEnum):
         return list(State).index(self)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """A topic that was looked at, and how that ended."""
 
@@ -33,7 +34,7 @@ class Check:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """One point of the checklist of a reliable loop."""
 
@@ -54,7 +55,7 @@ def strongest(judged: Iterable[Judged], name: Callable[[Judged], str]) -> tuple[
     return tuple(kept.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     files: int = 0
     steps: int = 0
@@ -70,7 +71,7 @@ class Diagnosis:
     findings: tuple[Finding, ...] = ()
     judged: tuple[Check, ...] = ()
     checklist: tuple[Point, ...] = ()
-    summary: Summary = Summary()
+    summary: Summary = field(default_factory=Summary)
     problems: tuple[str, ...] = ()
     """What kept a file or a part of the run from being judged: a syntax error, a crash."""
     conclusion: str = ""

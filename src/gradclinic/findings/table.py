@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Table:
     title: str
     columns: tuple[str, ...]
