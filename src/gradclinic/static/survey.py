@@ -25,6 +25,7 @@ from gradclinic.static.syntax import (
 )
 from gradclinic.static.values import FunctionNode, Module
 
+_HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
 _SYNC_SWITCHES = frozenset({"require_backward_grad_sync", "set_requires_gradient_sync"})
 
 
@@ -42,6 +43,8 @@ class Facts:
     """Names within the reach of such calls."""
     loops: list[ast.For | ast.AsyncFor | ast.While] = field(default_factory=list)
     returns: bool = False
+    periods: list[int | str] = field(default_factory=list)
+    """What it divides by to ask for a remainder, numbers and names, without the statements inside it."""
 
     def add(self, other: Facts) -> None:
         self.can |= other.can
@@ -65,7 +68,6 @@ class Survey:
         """Method names called on each receiver, by the last part of its name."""
         self.roles: dict[str, str] = {}
         """What each name stands for, as far as it has been asked."""
-        self.moduli: set[int] = set()
         self.names: dict[ast.AST, frozenset[str]] = {}
         """All names in a piece of code, where they have been asked for."""
         self.layers: dict[tuple[ast.ClassDef, int], tuple[str, ...] | None] = {}
@@ -77,7 +79,6 @@ class Survey:
         self.defers = False
         """Whether ranks may exchange gradients at times that the file decides in ways not followed."""
         self._constants: dict[str, int] = {}
-        self._modulus_names: set[str] = set()
         self.branches: dict[ast.If, Branches] = {}
         self._facts: dict[ast.AST, Facts] = {}
         self._can: dict[ast.AST, int] = {}
@@ -89,7 +90,9 @@ class Survey:
         self.foreign = set(self.qualnames)
         """Functions of those other modules."""
         self._block(tree.body, "", None, in_function=False)
-        self.moduli |= {self._constants[name] for name in self._modulus_names & self._constants.keys()}
+        self.moduli = self._moduli()
+        self.guarded = any(facts.can & Can.GUARD for facts in self._facts.values())
+        """Whether anything in the file is done every k-th time only."""
 
     # Collecting, one pass over the tree.
 
@@ -193,9 +196,18 @@ class Survey:
             return
         facts.can |= Can.GUARD
         if isinstance(node.right, ast.Constant) and type(node.right.value) is int:
-            self.moduli.add(node.right.value)
+            facts.periods.append(node.right.value)
         else:
-            self._modulus_names.add(last_name(node.right))
+            facts.periods.append(last_name(node.right))
+
+    def _moduli(self) -> set[int]:
+        """The periods in which something may happen: not those of `if size % 8: raise` or of a print."""
+        found: set[int] = set()
+        for node, facts in list(self._facts.items()):
+            idle = isinstance(node, ast.If) and not self.can_any([*node.body, *node.orelse]) & _HAPPENS
+            for period in facts.periods if not idle else ():
+                found.add(self._constants.get(period, 0) if isinstance(period, str) else period)
+        return found
 
     def _call(self, node: ast.Call, facts: Facts) -> None:
         called = last_name(node.func)
@@ -260,11 +272,6 @@ class Survey:
     def mentions(self, node: ast.AST) -> set[str]:
         facts = self._facts.get(node)
         return facts.mentions if facts else set()
-
-    @property
-    def guarded(self) -> bool:
-        """Whether anything in the file is done every k-th time only."""
-        return any(facts.can & Can.GUARD for facts in self._facts.values())
 
     def can_any(self, body: Iterable[ast.stmt]) -> int:
         total = Can.NOTHING
