@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
+
+from gradclinic.frozen import frozen
 
 SUFFIX = ".ipynb"
 
@@ -13,7 +14,7 @@ class NotANotebook(Exception):
     """The message says in a few words why the text is no notebook."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     number: int
     """Counted from 1 over all cells, those of text included: the place where a reader finds it."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from gradclinic.checklist import POINTS
 from gradclinic.facts import Observation, Tape, features
 from gradclinic.findings import Check, Finding, Point, State
+from gradclinic.frozen import frozen
 from gradclinic.rules import Rule, rules_for
 
 STRONGEST_FIRST = (State.FAIL, State.PASS, State.NOT_SEEN)
 
 
-@dataclass(frozen=True)
+@frozen
 class Judged:
     topics: tuple[Check, ...]
     checklist: tuple[Point, ...]
@@ -34,7 +34,7 @@ def judged(observations: Iterable[Observation], findings: Iterable[Finding]) -> 
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class _View:
     """What one rule could read of all that was observed."""
 

@@ -6,18 +6,18 @@ import io
 import linecache
 import os
 import tokenize
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from gradclinic.cells import NotANotebook, code_cells, document_of
+from gradclinic.frozen import frozen
 
 
 class UnreadableSource(Exception):
     """The message says in a few words why this file is no readable source."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceText:
     text: str
     """Decoded, with its newlines untouched, so that it can be written back as it was."""

@@ -6,7 +6,7 @@ import gc
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from gradclinic.cells import SUFFIX
@@ -14,6 +14,7 @@ from gradclinic.config import Config
 from gradclinic.engine import judge
 from gradclinic.errors import debugging, fault
 from gradclinic.findings import Check, Finding, Point
+from gradclinic.frozen import frozen
 from gradclinic.ignores import without_ignored
 from gradclinic.judged import judged
 from gradclinic.linting.files import STDIN
@@ -26,7 +27,7 @@ from gradclinic.static import observe_source
 STDIN_NAME = "<stdin>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Examined:
     """What one file contributes to the diagnosis; small, for it travels between processes."""
 

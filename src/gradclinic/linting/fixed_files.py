@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from gradclinic.config import Config
 from gradclinic.errors import UsageError
 from gradclinic.findings import Diagnosis
+from gradclinic.frozen import frozen
 from gradclinic.linting.examine import read
 from gradclinic.linting.fixing import fix_source, fixable
 from gradclinic.source_text import SourceText
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FixedFile:
     path: str
     before: SourceText

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from textwrap import dedent
 
 from gradclinic.facts import Location
+from gradclinic.frozen import frozen
 from gradclinic.source_text import lines_of
 
 LINES_BEFORE = 2
 LONGEST = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Excerpt:
     lines: tuple[tuple[int, str], ...]
     """Line numbers and code, with the indentation they share taken away."""

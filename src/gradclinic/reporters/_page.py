@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradclinic.findings import Severity
+from gradclinic.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     severity: Severity
     summary: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gradclinic.frozen import frozen
 
 
 class Can:
@@ -47,7 +47,7 @@ ACTS = {
 """What calls by these names may do."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Branches:
     """What is plain about an `if` before its condition is looked at."""
 

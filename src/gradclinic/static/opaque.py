@@ -31,8 +31,6 @@ from gradclinic.static.walk import Arguments, Walk
 _DEEPEST_LOOK = 3
 _MOST_PARTS = 300
 _HOLDERS = frozenset({Seq, Map, Partial, Instance})
-_CONCERNED = frozenset({Accelerator, ActorRef, Model, Params, Tensor})
-"""What an unseen function may do something to."""
 
 
 def parts(values: Iterable[Value | None]) -> list[Value]:
@@ -105,10 +103,8 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
         return made
     if words.AVERAGES_GRADIENTS.search(name):
         walk.emit(EventKind.GRAD_WRITE, node, models=models_in(values) or None)
-    inside = parts([*values, *holds])
-    if any(type(part) in _CONCERNED for part in inside):
-        _open_where_needed(walk, name, values, holds, node)
-        modes.doubt(name, inside)
+    _open_where_needed(walk, name, values, holds, node)
+    modes.doubt(name, parts([*values, *holds]))
     return outcome(walk, func, name, args, node)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gradclinic.facts import Tape
+from gradclinic.frozen import frozen
 from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
@@ -34,7 +34,7 @@ STEPS_PER_FILE = 60_000
 _HOOKS = frozenset({"__init__", "configure_optimizers", "forward"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Root:
     node: FunctionNode | ast.Module
     owner: ast.ClassDef | None = None

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from gradclinic.facts import ActorKind, Location
+from gradclinic.frozen import frozen
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Keys: TypeAlias = frozenset[str]
@@ -62,7 +63,7 @@ class Lib(Value):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Module:
     """Another file of the project."""
 

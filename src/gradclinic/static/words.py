@@ -12,9 +12,9 @@ class Pattern:
     __slots__ = ("match", "search")
 
     def __init__(self, text: str, flags: int = 0) -> None:
-        compiled = re.compile(text, flags)
-        self.search = lru_cache(maxsize=4096)(compiled.search)
-        self.match = lru_cache(maxsize=4096)(compiled.match)
+        # Compiled by re when first asked: a file that trains nothing asks for none of them.
+        self.search = lru_cache(maxsize=4096)(lambda name: re.search(text, name, flags))
+        self.match = lru_cache(maxsize=4096)(lambda name: re.match(text, name, flags))
 
 
 def names(text: str) -> frozenset[str]:

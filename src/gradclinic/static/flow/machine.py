@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from gradclinic.facts import DomainEdge, Location, LossCall, SoftmaxUse
+from gradclinic.frozen import frozen
 from gradclinic.static.flow.values import Flow
 from gradclinic.static.values import Frame, Value
 
@@ -19,7 +20,7 @@ class TooLong(Exception):
     """The file takes more steps than a file may take."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Use:
     """A graph gone through, by backward or autograd.grad."""
 
@@ -36,7 +37,7 @@ class Use:
     """Where the detection of anomalies was switched on for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kept:
     """A value added to something that outlives the iteration."""
 
@@ -53,7 +54,7 @@ class Kept:
     """How many signs of an update there had been before."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Write:
     """A value changed behind the back of its graph, or under its feet."""
 

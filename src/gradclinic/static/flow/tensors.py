@@ -135,7 +135,7 @@ def new_leaf(flow: Flow) -> Flow:
 
 
 def reshaped(flow: Flow, **changes: object) -> Flow:
-    return changed(flow, reshaped=True, axes=None, batched=False, **changes)  # type: ignore[arg-type]
+    return changed(flow, reshaped=True, axes=None, batched=False, **changes)
 
 
 def overwritten(machine: Machine, flow: Flow, where: Location, how: str) -> None:

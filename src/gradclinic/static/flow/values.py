@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from gradclinic.facts import CutKind, Location, Op
+from gradclinic.frozen import frozen
 from gradclinic.static.values import Const, Instance, Map, Seq, Unknown, Value, same
 
 Ids: TypeAlias = frozenset[int]
@@ -15,7 +16,7 @@ MOST_OPS = 6
 MOST_ALTERNATIVES = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CutAt:
     """A place where a value that carried a graph lost it."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from gradclinic.facts.stored import ReorderedApart
+from gradclinic.frozen import frozen
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import last_name, names_in
 
@@ -21,7 +21,7 @@ NEAR = 3
 """Lines between two shuffles that are meant as one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Shuffle:
     name: str
     node: ast.Call
