@@ -21,13 +21,23 @@ def assigned_name(frames: Iterable[FrameType]) -> str | None:
     for frame in islice(frames, _DEEPEST):
         statement = _statement(frame)
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            target = statement.targets[0]
+            target = _own_target(statement.targets[0], statement.value, frame)
             return ast.unparse(target) if isinstance(target, ast.Name | ast.Attribute) else None
         if isinstance(statement, ast.AnnAssign):
             return ast.unparse(statement.target)
         if not isinstance(statement, ast.Return) and not _calls_constructor(statement):
             return None
     return None
+
+
+def _own_target(target: ast.expr, value: ast.expr, frame: FrameType) -> ast.expr:
+    """That of the part which runs, of several assigned at once: `one, two = Adam(...), Adam(...)`."""
+    span = _span(frame)
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and span is not None:
+        for one, part in zip(target.elts, value.elts, strict=False):
+            if _holds(part, span):
+                return one
+    return target
 
 
 def builder(frames: Iterable[FrameType]) -> FrameType | None:
@@ -58,7 +68,7 @@ def callee_name(frames: Iterable[FrameType]) -> str | None:
         return None
     span = _span(frame)
     for node in _calls_on_line(frame):
-        if (node.end_lineno, node.col_offset, node.end_col_offset) == span:
+        if _span_of(node) == span:
             return ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else None
     return None
 
@@ -73,8 +83,10 @@ def _calls_constructor(statement: ast.stmt | None) -> bool:
 
 
 def _statement(frame: FrameType) -> ast.stmt | None:
-    """The innermost statement on the line that runs."""
-    return statement_at(frame.f_code.co_filename, frame.f_lineno)
+    """The innermost statement that runs."""
+    around, span = _around(frame.f_code.co_filename, frame.f_lineno), _span(frame)
+    running = [node for node in around if span is not None and _holds(node, span)]
+    return _innermost(running or around)
 
 
 def class_of(filename: str, name: str) -> ast.stmt | None:
@@ -84,20 +96,22 @@ def class_of(filename: str, name: str) -> ast.stmt | None:
 
 def statement_at(filename: str, line: int) -> ast.stmt | None:
     """The innermost statement on a line."""
-    around = [
-        node
-        for node in _statements(filename)
-        if node.lineno <= line <= (node.end_lineno or node.lineno)
-    ]
+    return _innermost(_around(filename, line))
+
+
+def _around(filename: str, line: int) -> list[ast.stmt]:
+    return [node for node in _statements(filename) if node.lineno <= line <= (node.end_lineno or node.lineno)]
+
+
+def _innermost(statements: list[ast.stmt]) -> ast.stmt | None:
     return min(
-        around, key=lambda node: ((node.end_lineno or 0) - node.lineno, -node.col_offset), default=None
+        statements, key=lambda node: ((node.end_lineno or 0) - node.lineno, -node.col_offset), default=None
     )
 
 
 def loops_around(filename: str, line: int) -> list[ast.For]:
     """The loops a line is in, the outermost first."""
-    loops = [node for node in _statements(filename) if isinstance(node, ast.For)]
-    return [node for node in loops if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    return [node for node in _around(filename, line) if isinstance(node, ast.For)]
 
 
 def _calls_on_line(frame: FrameType) -> list[ast.Call]:
@@ -107,12 +121,27 @@ def _calls_on_line(frame: FrameType) -> list[ast.Call]:
     return [n for n in ast.walk(statement) if isinstance(n, ast.Call) and n.lineno == frame.f_lineno]
 
 
-def _span(frame: FrameType) -> tuple[int | None, int | None, int | None] | None:
-    """Where the expression that runs ends and on which columns it lies, as in `ast`."""
+Span = tuple[tuple[int, int], tuple[int, int]]
+"""Line and column of the beginning and the end, as in `ast`."""
+
+
+def _span(frame: FrameType) -> Span | None:
+    """Of the expression that runs."""
     instruction = frame.f_lasti // 2
-    for _, end_line, column, end_column in islice(frame.f_code.co_positions(), instruction, None):
-        return end_line, column, end_column
+    for line, end_line, column, end_column in islice(frame.f_code.co_positions(), instruction, None):
+        if line is None or end_line is None or column is None or end_column is None:
+            return None
+        return (line, column), (end_line, end_column)
     return None
+
+
+def _span_of(node: ast.stmt | ast.expr) -> Span:
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def _holds(node: ast.stmt | ast.expr, span: Span) -> bool:
+    begin, end = _span_of(node)
+    return begin <= span[0] and span[1] <= end
 
 
 @lru_cache(maxsize=64)
