@@ -217,7 +217,16 @@ def _harm(training: Training) -> str | None:
         and ((leapt > 10 and came_back > 0.8) or (leapt > 1.5 and came_back > 0.95))
     ):
         return f"leaps to {max(losses):.3g} and hardly gets below where it began"
+    if len(losses) >= LONG and beyond_noise and leapt > 1.1 and _never_settles(training, losses):
+        return f"leaps to {max(losses):.3g} and stays at {median(losses[-5:]):.3g}"
     return None
+
+
+def _never_settles(training: Training, losses: list[float]) -> bool:
+    """The first updates threw the weights away, and most of the first loss is still there, and stays."""
+    half, quarter = len(losses) // 2, len(losses) // 4
+    level, last = median(losses[half:-quarter]), median(losses[-quarter:])
+    return _first_leap(training) > REPLACED and last > 0.75 * losses[0] and last > 0.98 * level
 
 
 def _norms_grew(training: Training) -> bool:
