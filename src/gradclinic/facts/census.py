@@ -48,6 +48,8 @@ class Parameter:
     """The id of the model that registers it."""
     copy_of: str = ""
     """The embedding whose values this weight of a linear layer began with, in memory of its own."""
+    loose: bool = False
+    """A backward reached it, and no model is known to have it."""
     cut: Cut | None = None
     """Where the way from it to the loss was cut, when that was seen."""
 

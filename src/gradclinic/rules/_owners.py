@@ -31,7 +31,7 @@ def orphans(census: Census) -> list[Parameter]:
         for p in census.parameters
         if p.trainable
         and p.reached
-        and p.registered
+        and (p.registered or p.loose)
         and not p.holders
         and not p.changed
         and p.training

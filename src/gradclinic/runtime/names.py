@@ -91,7 +91,8 @@ def _statement(frame: FrameType) -> ast.stmt | None:
 
 def class_of(filename: str, name: str) -> ast.stmt | None:
     """The definition of a class."""
-    return next((n for n in _statements(filename) if isinstance(n, ast.ClassDef) and n.name == name), None)
+    statements = all_statements(filename)
+    return next((n for n in statements if isinstance(n, ast.ClassDef) and n.name == name), None)
 
 
 def statement_at(filename: str, line: int) -> ast.stmt | None:
@@ -100,7 +101,7 @@ def statement_at(filename: str, line: int) -> ast.stmt | None:
 
 
 def _around(filename: str, line: int) -> list[ast.stmt]:
-    return [node for node in _statements(filename) if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    return [one for one in all_statements(filename) if one.lineno <= line <= (one.end_lineno or one.lineno)]
 
 
 def _innermost(statements: list[ast.stmt]) -> ast.stmt | None:
@@ -145,7 +146,8 @@ def _holds(node: ast.stmt | ast.expr, span: Span) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _statements(filename: str) -> tuple[ast.stmt, ...]:
+def all_statements(filename: str) -> tuple[ast.stmt, ...]:
+    """All statements of a file, at any depth."""
     try:
         tree = ast.parse("".join(linecache.getlines(filename)))
     except (SyntaxError, ValueError):

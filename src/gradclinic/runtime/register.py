@@ -23,6 +23,8 @@ from gradclinic.runtime.values import readable
 
 PLAIN = (list, tuple, dict, set)
 _DEEPEST = 2
+_SMALL = 1000
+"""Elements of a parameter that need not be part of a model: a coefficient, not a layer."""
 _SAMPLE = 8
 
 
@@ -49,6 +51,7 @@ class Entry:
     storage: int = 0
     model: str = ""
     copy_of: str = ""
+    loose: bool = False
     cut: Cut | None = None
 
 
@@ -78,6 +81,8 @@ class Register:
         self.built: MutableMapping[nn.Module, Location] = WeakIdKeyDictionary()
         self.loaded: MutableMapping[nn.Module, bool] = WeakIdKeyDictionary()
         self.hand_written = False
+        self._loose: dict[int, tuple[weakref.ref[torch.Tensor], str, Location]] = {}
+        """Parameters that a backward reached while no model and no optimizer was known to have them."""
         self.stepped: list[str] = []
         """Optimizers that finished a step since the last backward."""
         self.same_gradient: dict[tuple[str, str], int] = {}
@@ -97,8 +102,29 @@ class Register:
         for actor, optimizer in self.actors.optimizers():
             for parameter in parameters_of(optimizer):
                 self._parameter("", parameter).holders.setdefault(actor)
+        self._adopt_loose()
         self._note_memory()
         self.note_gradients()
+
+    def unknown(self, leaves: Collection[torch.Tensor]) -> list[torch.Tensor]:
+        """Small parameters among them that nobody is known to have."""
+        return [
+            leaf
+            for leaf in leaves
+            if id(leaf) not in self.entries and isinstance(leaf, nn.Parameter) and leaf.numel() <= _SMALL
+        ]
+
+    def note_loose(self, parameter: torch.Tensor, name: str, backward: Location) -> None:
+        self._loose.setdefault(id(parameter), (weakref.ref(parameter), name, backward))
+
+    def _adopt_loose(self) -> None:
+        """A coefficient or a weight of a loss may be a parameter of its own."""
+        for reference, name, backward in self._loose.values():
+            parameter = reference()
+            if parameter is not None and id(parameter) not in self.entries:
+                entry = self._parameter("", parameter)
+                entry.loose, entry.name, entry.built = True, name, backward
+        self._loose.clear()
 
     def _note_memory(self) -> None:
         """Where each parameter lies now: `.data = ` moves it, and memory of one that is gone is reused."""
@@ -244,6 +270,7 @@ def _frozen(entry: Entry, steps: dict[str, int], total: int) -> Parameter:
         storage=entry.storage,
         model=entry.model,
         copy_of=entry.copy_of,
+        loose=entry.loose and not entry.registered,
         cut=entry.cut,
     )
 

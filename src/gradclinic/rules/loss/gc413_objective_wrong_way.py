@@ -3,8 +3,9 @@
 ## What it finds
 An objective that is the negative of a loss which cannot be negative (cross-entropy, a squared error),
 or an optimizer built with `maximize=True` over such a loss, whose loss grows and grows; an objective
-that runs away below any bound, ten-thousand times its first size, with gradients that do not fade; or
-log-probabilities of a policy times what they earned, minimised as they are.
+that runs away below any bound, ten-thousand times its first size, with gradients that do not fade, or
+that falls far below zero as fast at the end as ever; or log-probabilities of a policy times what they
+earned, minimised as they are.
 
 ## Why it hurts
 The model learns to be as wrong as possible. The number that is printed may fall nicely.
@@ -25,6 +26,7 @@ the names in it: log-probabilities or a ratio, times a reward, return or advanta
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from math import isfinite
 from statistics import median
 
@@ -33,6 +35,7 @@ from gradclinic.facts.source import Source
 from gradclinic.facts.training import Training
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
+from gradclinic.rules.health._progress import warming_up
 
 rule = Rule(
     "GC413",
@@ -114,6 +117,9 @@ for step in range(200):
 FEWEST = 15
 GROWN = 2.0
 RUNAWAY = 1e4
+LONG, DEEP, STEADY = 200, 10.0, 0.7
+"""Updates after which a fall to minus ten times the beginning should have slowed down, but goes on at
+seven tenths of its fastest."""
 
 
 ENOUGH_SEEN = 3
@@ -143,7 +149,7 @@ def objective_is_maximised(training: Training) -> Iterator[Finding]:
     if upward and abs(last) > GROWN * abs(first) and abs(first) > 0:
         what = "maximize=True climbs a loss" if training.climbs else "the negative of a loss is minimised"
         confidence = 0.95
-    elif training.sense == 0 and _runs_away(training, first, last):
+    elif training.sense == 0 and (_runs_away(training, first, last) or _never_slows(training, first, last)):
         what, confidence = "the objective falls without bound", 0.7
     else:
         return
@@ -165,3 +171,18 @@ def _runs_away(training: Training, first: float, last: float) -> bool:
     norms = [step.norm for step in training.taken_steps if isfinite(step.norm)]
     fades = median(norms[-3:]) < median(norms[:3])
     return last < -RUNAWAY * max(1.0, abs(first)) and not fades
+
+
+def _never_slows(training: Training, first: float, last: float) -> bool:
+    """A likelihood flattens out as it nears that of the data; with a wrong sign in it, it never does."""
+    end = training.losses[-1][0]
+    if end < LONG or last > -DEEP * max(1.0, abs(first)) or warming_up(training):
+        return False
+    fifths = [
+        [loss for index, loss in training.losses if part * end <= 5 * index <= (part + 1) * end]
+        for part in range(5)
+    ]
+    if not all(fifths):
+        return False
+    falls = [before - after for before, after in pairwise(map(median, fifths))]
+    return min(falls) > 0 and falls[-1] >= STEADY * max(falls)

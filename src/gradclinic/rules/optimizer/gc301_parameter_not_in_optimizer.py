@@ -18,7 +18,7 @@ parameters of the loss count too.
 ## Known limits
 Weights that were loaded, and modules whose name says that they are a target, a teacher or fixed, are
 taken to be kept on purpose and reported as advice: freezing them saves the time of their gradients.
-Copies made with `deepcopy` are not judged.
+Copies made with `deepcopy` are not judged, nor large parameters that no module registers.
 """
 
 from __future__ import annotations

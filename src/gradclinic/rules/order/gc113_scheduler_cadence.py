@@ -195,11 +195,13 @@ def _counts(tape: Tape, schedule: Actor, optimizer: str) -> dict[str, int]:
 
 def _planned_unit(tape: Tape, schedule: Actor, counts: dict[str, int], ticks: int) -> str | None:
     written = schedule.attrs.get("planned_unit")
-    if isinstance(written, str) and written in counts and counts[written]:
-        return written
+    if isinstance(written, str) and written in counts:
+        return written if counts[written] else None
     planned = schedule.attrs.get("planned")
     if tape.source is not Source.RUNTIME or not tape.complete or not isinstance(planned, int):
         return None
+    if schedule.attrs.get("stops_early"):
+        return None  # Of a run that was left before its end, any count may happen to be the planned one.
     return None if _close(planned, ticks) else _unit_of(planned, counts, but="")
 
 

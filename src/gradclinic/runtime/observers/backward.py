@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
@@ -34,6 +34,7 @@ def install(scene: Scene) -> None:
         scene.catch_up()
         leaves = _given(inputs) if inputs is not None else graph.reached(roots)
         concerned = None if leaves is None else actors.holding(scene.replicas.held(leaves))
+        _note_loose(scene, leaves or ())
         recorder.emit(
             EventKind.BACKWARD,
             optimizers=concerned,
@@ -54,6 +55,20 @@ def install(scene: Scene) -> None:
             recorder.widen(EventKind.BACKWARD, moved)
 
     scene.wrap(torch.autograd, "backward", scope="backward", before=before, after=after)
+
+
+def _note_loose(scene: Scene, leaves: Collection[torch.Tensor]) -> None:
+    unknown = [] if _is_distributed() else scene.register.unknown(leaves)
+    if unknown:
+        frame = next(scene.recorder.places.frames(), None)
+        names = {id(thing): name for name, thing in (frame.f_globals if frame else {}).items()}
+        for one in unknown:
+            scene.register.note_loose(one, names.get(id(one), ""), scene.recorder.places.here())
+
+
+def _is_distributed() -> bool:
+    """Wrappers that shard a model hold its parameters in forms of their own."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 def _autocast() -> dict[str, Any]:

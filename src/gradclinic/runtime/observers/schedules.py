@@ -8,6 +8,8 @@ from typing import Any
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from gradclinic.facts import ActorKind, EventKind
+from gradclinic.runtime.lengths import may_stop_early, written_in_epochs
+from gradclinic.runtime.places import Places
 from gradclinic.runtime.scene import Scene
 
 _LENGTHS = ("total_steps", "T_max", "total_iters")
@@ -26,7 +28,12 @@ def install(scene: Scene) -> None:
             schedule,
             ActorKind.SCHEDULE,
             of=[driven] if driven else [],
-            attrs={"torch": True, "kind": type(schedule).__name__, "planned": planned_ticks(schedule)},
+            attrs={
+                "torch": True,
+                "kind": type(schedule).__name__,
+                "planned": planned_ticks(schedule),
+                **_told_by_source(recorder.places),
+            },
         )
 
     def ticked(_: object, schedule: LRScheduler, *args: Any, **kwargs: Any) -> None:
@@ -55,6 +62,13 @@ def install(scene: Scene) -> None:
 
     for kind in _with_subclasses(LRScheduler):
         watch(kind)
+
+
+def _told_by_source(places: Places) -> dict[str, Any]:
+    frame = next(places.frames(), None)
+    stops = frame is not None and may_stop_early(frame.f_code.co_filename)
+    unit = {"planned_unit": "epoch"} if written_in_epochs(places.frames()) else {}
+    return {"stops_early": stops, **unit}
 
 
 def _with_subclasses(kind: type[Any]) -> Iterator[type[Any]]:
