@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,7 +12,9 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
+from gradclinic.engine import judge
 from gradclinic.facts import ActorKind, EventKind
+from gradclinic.runtime import Recording
 from tests.runtime.conftest import Record, order
 
 
@@ -222,3 +226,50 @@ def test_modes_and_saves_are_noted(record: Record) -> None:
     (save,) = tape.of_kind(EventKind.SAVE)
     assert save.attrs["keys"] == ("model", "epoch")
     assert [a.name for a in tape.actors.values() if a.kind is ActorKind.MODEL] == ["net"]
+
+
+def test_a_loss_that_torch_itself_divides_by_a_number_is_told(record: Record) -> None:
+    def train() -> None:
+        model = nn.Linear(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        soft = torch.full((8, 3), 1 / 3)
+        functional.cross_entropy(model(torch.randn(8, 4)), soft).backward()
+        optimizer.step()
+
+    assert order(record(train)) == "backward step"
+
+
+AGENT = """
+import torch
+from torch import nn
+
+def learn():
+    actor, critic = nn.Linear(3, 2), nn.Linear(5, 1)
+    actor_optimizer = torch.optim.Adam(actor.parameters())
+    critic_optimizer = torch.optim.Adam(critic.parameters())
+    for _ in range(6):
+        state, action, value = torch.randn(8, 3), torch.randn(8, 2), torch.randn(8, 1)
+        critic_optimizer.zero_grad()
+        nn.functional.mse_loss(critic(torch.cat([state, action], 1)), value).backward()
+        critic_optimizer.step()
+        actor_optimizer.zero_grad()
+        (-critic(torch.cat([state, actor(state)], 1)).mean()).backward()
+        actor_optimizer.step()
+"""
+
+
+def test_a_line_behind_which_a_library_trains_two_models_is_not_one_call_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "agents_of_a_library.py").write_text(AGENT)
+    monkeypatch.syspath_prepend(library)
+    import agents_of_a_library  # type: ignore[import-not-found]
+
+    with Recording() as recording:
+        agents_of_a_library.learn()
+    del sys.modules["agents_of_a_library"]
+
+    # The actor's loss fills the critic's gradients too, which are cleared: no window was lost.
+    assert judge([recording.observation()]) == ()

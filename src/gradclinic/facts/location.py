@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -15,6 +15,9 @@ class Location:
     function: str = ""
     cell: int | None = None
     """The 1-based cell of a notebook; `line` then counts within that cell."""
+    via: str = field(default="", repr=False)
+    """The line of a library that made the call, where the user's own only led to it. One line of a user may
+    train an actor and a critic; told apart by this, shown to nobody."""
 
     def __str__(self) -> str:
         cell = f":cell {self.cell}" if self.cell is not None else ""

@@ -35,7 +35,7 @@ class Outcome:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): _plain(part) for key, part in value.items() if key != "via"}
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -84,8 +84,8 @@ def _location(finding: Finding) -> dict[str, Any] | None:
 
 
 def _without_cell(place: dict[str, Any]) -> dict[str, Any]:
-    """Only notebooks have cells."""
-    return {key: value for key, value in place.items() if key != "cell" or value is not None}
+    """Only notebooks have cells; which line of a library acted for the user's is not for others."""
+    return {k: v for k, v in place.items() if k != "via" and (k != "cell" or v is not None)}
 
 
 def _without_empty(shown: dict[str, Any]) -> dict[str, Any]:

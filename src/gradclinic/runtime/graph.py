@@ -91,9 +91,9 @@ def factor(node: Node | None) -> float | None:
     """The number a loss was multiplied by on its way to backward; None if it cannot be told."""
     product = 1.0
     while (node := _below_casts(node)) is not None and node.name().startswith(("DivBackward", "MulBackward")):
-        by = getattr(node, "_saved_other", None)
+        by = getattr(node, "_saved_other", None)  # a plain number where torch itself divides
         followers = [following for following, _ in node.next_functions if following is not None]
-        if len(followers) != 1 or by is None or by.numel() != 1:
+        if len(followers) != 1 or by is None or (isinstance(by, torch.Tensor) and by.numel() != 1) or not by:
             return None
         product = product * float(by) if node.name().startswith("Mul") else product / float(by)
         node = followers[0]

@@ -30,11 +30,19 @@ class Places:
         self._start = start or os.getcwd()
         self._verdicts: dict[str, bool] = {}
         self._paths: dict[str, str] = {}
-        self._locations: dict[tuple[str, int, str], Location] = {}
+        self._locations: dict[tuple[str, int, str, str], Location] = {}
 
     def here(self) -> Location:
-        frame = next(self.frames(), None)
-        return self.of(frame) if frame is not None else _NOWHERE
+        frame: FrameType | None = sys._getframe(1)
+        via = ""
+        while frame is not None:
+            code = frame.f_code
+            if self.is_users(code.co_filename):
+                return self.named(code.co_filename, frame.f_lineno or 0, code.co_qualname, via)
+            if not via and not _is_between(code.co_filename):
+                via = f"{code.co_filename}:{frame.f_lineno}"
+            frame = frame.f_back
+        return _NOWHERE
 
     def frames(self) -> Iterator[FrameType]:
         """The user's frames, innermost first. Do not keep them: a frame keeps its variables alive."""
@@ -58,12 +66,14 @@ class Places:
         """A line of a frame that may have moved on since, as those of a traceback have."""
         return self.named(frame.f_code.co_filename, line, frame.f_code.co_qualname)
 
-    def named(self, filename: str, line: int, function: str) -> Location:
-        key = (filename, line, function)
+    def named(self, filename: str, line: int, function: str, via: str = "") -> Location:
+        key = (filename, line, function, via)
         known = self._locations.get(key)
         if known is None:
             inside = "" if function == "<module>" else function.replace("<locals>.", "")
-            known = self._locations[key] = Location(self._path(filename), line, function=inside)
+            known = self._locations[key] = Location(
+                self._path(filename), line, function=inside, via=via
+            )
         return known
 
     def file(self, place: Location) -> str:
