@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from gradclinic.errors import debugging, fault
 from gradclinic.facts import Observation, Tape
 from gradclinic.findings import Finding
 from gradclinic.findings.diagnosis import Relations, rank
 from gradclinic.rules import Rule, rules_for
 
 
-def judge(observations: Iterable[Observation], codes: Collection[str] | None = None) -> tuple[Finding, ...]:
-    """Every finding of the rules in `codes` (all by default), ranked."""
+def judge(
+    observations: Iterable[Observation],
+    codes: Collection[str] | None = None,
+    faults: list[str] | None = None,
+) -> tuple[Finding, ...]:
+    """Every finding of the rules in `codes` (all by default), ranked.
+
+    A rule that fails says so in `faults`, and the others are heard; without a list its error is raised.
+    """
     observations = tuple(observations)
     rules = rules_for(*{observation.source: None for observation in observations})
     found = [
@@ -21,7 +29,7 @@ def judge(observations: Iterable[Observation], codes: Collection[str] | None = N
         for case in observation.cases
         for rule in rules
         if observation.source in rule.sources and (codes is None or rule.code in codes)
-        for finding in _on_every_path(rule, case)
+        for finding in _found(rule, case, faults)
     ]
     return rank(found, _relations(rules))
 
@@ -35,6 +43,16 @@ def _relations(rules: tuple[Rule, ...]) -> Relations:
         explains={rule.code: rule.explains for rule in rules if rule.explains},
         subsumes={rule.code: rule.subsumes for rule in rules if rule.subsumes},
     )
+
+
+def _found(rule: Rule, case: tuple[object, ...], faults: list[str] | None) -> list[Finding]:
+    try:
+        return _on_every_path(rule, case)
+    except Exception as error:
+        if faults is None or debugging():
+            raise
+        faults.append(f"{rule.code} could not be judged: {fault(error)}")
+        return []
 
 
 def _on_every_path(rule: Rule, case: tuple[object, ...]) -> list[Finding]:

@@ -2,7 +2,8 @@
 
 The standard decorator compiles six methods for every class. There are a hundred such classes, and `lint` is
 started for single files: they took a third of its start. Here only `__init__` is compiled, the other methods
-are shared. That nothing is assigned to a record is held by the type checker, not at run time.
+are shared. That nothing is assigned to a record is held by the type checker, not at run time; what users and
+other programs are handed (events, findings, a diagnosis) is frozen in the standard way.
 """
 
 from __future__ import annotations

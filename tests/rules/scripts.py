@@ -39,6 +39,7 @@ def run_report(script: str, folder: Path) -> dict[str, Any]:
     report = folder / "report.json"
     assert report.exists(), (folder / "printed.txt").read_text()
     document: dict[str, Any] = json.loads(report.read_text())
+    assert not [problem for problem in document["problems"] if "internal fault" in problem]
     return document
 
 

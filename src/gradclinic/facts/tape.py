@@ -14,7 +14,6 @@ from typing import Any
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.source import Source
-from gradclinic.frozen import frozen
 
 
 class EventKind(StrEnum):
@@ -75,7 +74,7 @@ class ActorKind(StrEnum):
     SCHEDULE = "scheduler"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Actor:
     """An object that events happen to."""
 
@@ -109,7 +108,7 @@ def _belongs(part: str, whole: str) -> bool:
     return part == whole or part.startswith(whole + ".")
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Event:
     kind: EventKind
     where: Location

@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Collection, Iterator, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -67,6 +67,14 @@ class NormEntry:
     last: int = 0
 
 
+class _Loose(NamedTuple):
+    parameter: weakref.ref[torch.Tensor]
+    name: str
+    backward: Location
+    again: bool
+    """It was met more than once: a perturbed input is made anew for each batch, a coefficient is not."""
+
+
 class Register:
     def __init__(self, actors: Actors) -> None:
         self.actors = actors
@@ -81,7 +89,7 @@ class Register:
         self.built: MutableMapping[nn.Module, Location] = WeakIdKeyDictionary()
         self.loaded: MutableMapping[nn.Module, bool] = WeakIdKeyDictionary()
         self.hand_written = False
-        self._loose: dict[int, tuple[weakref.ref[torch.Tensor], str, Location]] = {}
+        self._loose: dict[int, _Loose] = {}
         """Parameters that a backward reached while no model and no optimizer was known to have them."""
         self.stepped: list[str] = []
         """Optimizers that finished a step since the last backward."""
@@ -115,16 +123,17 @@ class Register:
         ]
 
     def note_loose(self, parameter: torch.Tensor, name: str, backward: Location) -> None:
-        self._loose.setdefault(id(parameter), (weakref.ref(parameter), name, backward))
+        before = self._loose.get(id(parameter))
+        again = before is not None and before.parameter() is parameter
+        self._loose[id(parameter)] = _Loose(weakref.ref(parameter), name, backward, again)
 
     def _adopt_loose(self) -> None:
         """A coefficient or a weight of a loss may be a parameter of its own."""
-        for reference, name, backward in self._loose.values():
-            parameter = reference()
-            if parameter is not None and id(parameter) not in self.entries:
+        for one in self._loose.values():
+            parameter = one.parameter()
+            if parameter is not None and one.again and id(parameter) not in self.entries:
                 entry = self._parameter("", parameter)
-                entry.loose, entry.name, entry.built = True, name, backward
-        self._loose.clear()
+                entry.loose, entry.name, entry.built = True, one.name, one.backward
 
     def _note_memory(self) -> None:
         """Where each parameter lies now: `.data = ` moves it, and memory of one that is gone is reused."""

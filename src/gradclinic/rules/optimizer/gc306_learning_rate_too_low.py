@@ -191,7 +191,8 @@ def updates_too_small(training: Training) -> Iterator[Finding]:
 
 
 def _never_above_zero(training: Training) -> bool:
-    return all(step.rates and not any(step.rates) for step in training.taken_steps)
+    taken = training.taken_steps
+    return bool(taken) and all(step.rates and not any(step.rates) for step in taken)
 
 
 def _nothing_moves(training: Training) -> Finding:

@@ -165,7 +165,7 @@ class Account:
             self._loss(told),
             told[-1] if before is not None else used,
             used,
-            tuple(float(group.get("lr", math.nan)) for group in optimizer.param_groups),
+            _rates(optimizer),
             limit=limit,
             gradients=each,
         )
@@ -196,7 +196,7 @@ class Account:
         """The scaler found non-finite gradients and made no update."""
         self._snapshot = None
         self.skipped += 1
-        rates = tuple(float(group.get("lr", math.nan)) for group in optimizer.param_groups)
+        rates = _rates(optimizer)
         loss = self._loss(meter.read([loss for _, loss, _ in self._losses]))
         self._put_down(Step(self.index, loss, math.nan, math.nan, rates, scale, skipped=True))
 
@@ -277,3 +277,9 @@ class Account:
 def _alike(scalar: torch.Tensor, norms: list[torch.Tensor]) -> torch.Tensor:
     """Of the type and on the device of the norms, so that one transfer brings them all."""
     return scalar.to(norms[0]) if norms else scalar
+
+
+def _rates(optimizer: torch.optim.Optimizer) -> tuple[float, ...]:
+    """Of every group; NaN where the optimizer finds its own."""
+    rates = [group.get("lr") for group in optimizer.param_groups]
+    return tuple(math.nan if rate is None else float(rate) for rate in rates)
