@@ -176,11 +176,10 @@ def _runs_away(training: Training, first: float, last: float) -> bool:
 def _never_slows(training: Training, first: float, last: float) -> bool:
     """A likelihood flattens out as it nears that of the data; with a wrong sign in it, it never does.
 
-    What an actor earns or a critic tells apart may grow as steadily and is meant to: there is another
-    optimizer then, or the objective begins below zero.
+    What is earned may grow as steadily and is meant to: such an objective begins at zero or below.
     """
     end = training.losses[-1][0]
-    if end < LONG or not training.alone or first <= 0 or warming_up(training):
+    if end < LONG or first <= 0 or warming_up(training):
         return False
     if last > -DEEP * max(1.0, first):
         return False

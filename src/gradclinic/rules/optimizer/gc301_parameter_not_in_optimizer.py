@@ -90,6 +90,24 @@ for step in range(20):
     optimizer.step()
 """
 
+GOOD_PERTURBED_INPUT = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(model.parameters())
+for step in range(12):
+    x = torch.randn(8, 4)
+    y = x.sum(1, keepdim=True)
+    perturbed = nn.Parameter(x.clone())
+    nn.functional.mse_loss(model(perturbed), y).backward()
+    optimizer.zero_grad()
+    attacked = perturbed.detach() + 0.01 * perturbed.grad.sign()
+    nn.functional.mse_loss(model(attacked), y).backward()
+    optimizer.step()
+"""
+
 GOOD_ADVERSARIES = """
 import torch
 from torch import nn
