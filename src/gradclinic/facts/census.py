@@ -67,6 +67,10 @@ class Group:
     dtype: str = "float32"
     duplicates: int = 0
     """Parameters that the group lists more than once."""
+    bytes: int = 0
+    """What its parameters take on this rank."""
+    at_once: bool = False
+    """A step goes over all tensors operation by operation (`foreach`), not tensor by tensor."""
 
 
 @frozen

@@ -19,6 +19,7 @@ from gradclinic.facts.census import Census, Group, Holder, Parameter, RunningNor
 from gradclinic.facts.cut import Cut
 from gradclinic.facts.location import Location
 from gradclinic.runtime.actors import Actors, parameters_of
+from gradclinic.runtime.statistics import meter
 from gradclinic.runtime.values import readable
 
 PLAIN = (list, tuple, dict, set)
@@ -291,13 +292,22 @@ def _group(group: dict[str, Any], register: Register) -> Group:
     known = eps if isinstance(eps, float) else None
     return Group(
         parameters=tuple(_name(register, parameter) for parameter in parameters),
-        lr=float(group.get("lr", 0.0)),
+        lr=float(group.get("lr") or 0.0),
         weight_decay=float(group.get("weight_decay") or 0.0),
         eps=known,
         eps_in_state=None if known is None else torch.tensor(known, dtype=dtype).item(),
         dtype=str(dtype).removeprefix("torch."),
         duplicates=len(parameters) - len({id(parameter) for parameter in parameters}),
+        bytes=sum(meter.local(parameter).nbytes for parameter in parameters),
+        at_once=_at_once(group),
     )
+
+
+def _at_once(group: dict[str, Any]) -> bool:
+    chosen, fused = group.get("foreach", False), group.get("fused")
+    if chosen is None and not fused:
+        return all(parameter.is_cuda for parameter in group["params"])  # what torch itself chooses there
+    return bool(chosen)
 
 
 def _name(register: Register, parameter: torch.Tensor) -> str:

@@ -57,7 +57,7 @@ def install(scene: Scene) -> None:
                 mine = prints[actor] = Fingerprints(wrapper, len(prints))
                 mine.optimizer, mine.stepped = scene.optimizer(optimizer), recorder.places.here()
             if mine.optimizer == scene.actors.id_of(optimizer) and mine.due():
-                mine.take(wrapper, tuple(float(group["lr"]) for group in optimizer.param_groups))
+                mine.take(wrapper, tuple(float(group.get("lr") or 0.0) for group in optimizer.param_groups))
 
     def pre_hook(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if replicas.wrappers and not torch.compiler.is_compiling():
