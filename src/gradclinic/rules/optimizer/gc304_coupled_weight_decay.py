@@ -39,6 +39,7 @@ rule = Rule(
     sources=(Source.STATIC, Source.RUNTIME),
     topic="weight decay",
     needs=(ActorKind.OPTIMIZER,),
+    explains=("GC614",),
 )
 
 BAD = """
