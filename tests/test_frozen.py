@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import pytest
 
-from gradclinic.frozen import frozen
+from gradclinic.frozen import frozen, record
 
 
 @frozen
@@ -62,3 +62,24 @@ def test_a_changed_copy_leaves_the_record_as_it_was():
 def test_a_record_holds_its_fields_and_nothing_else():
     with pytest.raises(AttributeError):
         Single(1).column = 2  # type: ignore[attr-defined]
+
+
+@record
+class Bag:
+    name: str
+    items: list[int] = field(default_factory=list)
+    labels: set[str] = field(default_factory=lambda: {"new"})
+
+
+def test_a_record_equals_itself_only_and_shares_no_default():
+    first, second = Bag("a"), Bag(name="a", items=[1])
+    first.items.append(3)
+    first.labels.add("old")
+    assert (first.items, second.items, Bag("b").items) == ([3], [1], [])
+    assert second.labels == {"new"}
+    assert first != Bag("a", [3], {"new", "old"})
+
+
+def test_a_record_without_its_fields_is_refused_as_any_call_is():
+    with pytest.raises(TypeError, match=r"Bag.__init__\(\) missing 1 required positional argument: 'name'"):
+        Bag()  # type: ignore[call-arg]

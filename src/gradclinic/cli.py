@@ -81,9 +81,18 @@ def _command(name: str) -> ModuleType:
     return import_module(f"{commands.__name__}.{name}")
 
 
+def _help_formatter(prog: str) -> argparse.HelpFormatter:
+    """argparse makes one for every argument, and would load shutil to ask for the width of the terminal."""
+    try:
+        width = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size().columns
+    except (ValueError, OSError):
+        width = 80
+    return argparse.RawDescriptionHelpFormatter(prog, width=width - 2)
+
+
 class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+        super().__init__(formatter_class=_help_formatter, **options)
 
     def error(self, message: str) -> NoReturn:
         """argparse would print the whole usage first; the line that matters goes alone."""

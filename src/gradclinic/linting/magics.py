@@ -7,17 +7,17 @@ import re
 
 _PYTHON_CELLS = frozenset({"time", "timeit", "capture", "prun", "memit", "mprun", "debug", "checkup"})
 """Cell magics that run the rest of the cell as Python."""
-_CELL_MAGIC = re.compile(r"\s*%%(\w*)")
-_LINE_MAGIC = re.compile(r"(\s*)(?:%{1,2}[A-Za-z_]|!(?!=)|\?)")
-_ASSIGNED_MAGIC = re.compile(r"(\s*[\w.,\s\[\]'\"]+=\s*)(?:!|%[A-Za-z_])")
-_HELP = re.compile(r"(\s*)[\w.*\[\]]+\?{1,2}\s*$")
+_CELL_MAGIC = r"\s*%%(\w*)"
+_LINE_MAGIC = r"(\s*)(?:%{1,2}[A-Za-z_]|!(?!=)|\?)"
+_ASSIGNED_MAGIC = r"(\s*[\w.,\s\[\]'\"]+=\s*)(?:!|%[A-Za-z_])"
+_HELP = r"(\s*)[\w.*\[\]]+\?{1,2}\s*$"
 
 
 def as_python(text: str) -> str:
     """The cell with `pass` for what is no Python; a cell for another interpreter becomes empty lines."""
     lines = text.split("\n")
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
-    cell_magic = _CELL_MAGIC.match(lines[first])
+    cell_magic = re.match(_CELL_MAGIC, lines[first])
     if cell_magic and cell_magic[1] not in _PYTHON_CELLS:
         return "\n" * (len(lines) - 1)
     if not cell_magic and _parses(text):
@@ -33,10 +33,10 @@ def as_python(text: str) -> str:
 
 
 def _neutral(line: str) -> str:
-    found = _LINE_MAGIC.match(line) or _HELP.match(line)
+    found = re.match(_LINE_MAGIC, line) or re.match(_HELP, line)
     if found:
         return f"{found[1]}pass"
-    assigned = _ASSIGNED_MAGIC.match(line)
+    assigned = re.match(_ASSIGNED_MAGIC, line)
     return f"{assigned[1]}None" if assigned else line
 
 

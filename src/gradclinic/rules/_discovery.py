@@ -59,14 +59,16 @@ def _modules() -> dict[str, str]:
 
 
 def _mentions(module: str, sources: tuple[Source, ...]) -> bool:
-    """Whether the file names one of `sources`, told by its compiled code without running it.
+    """Whether the file names one of `sources`, told by its bytes without compiling or running it.
 
-    Loaders that cannot hand out code, as pytest's, which rewrites what a plugin asserts, leave it open.
+    Loaders that cannot hand them out leave it open.
     """
     spec = find_spec(module)
-    get_code = getattr(spec.loader, "get_code", None) if spec is not None else None
-    code = get_code(module) if get_code is not None else None
-    return code is None or any(source.name in code.co_names for source in sources)
+    get_data = getattr(spec.loader, "get_data", None) if spec is not None else None
+    if spec is None or spec.origin is None or get_data is None:
+        return True
+    data: bytes = get_data(spec.origin)
+    return any(source.name.encode() in data for source in sources)
 
 
 @cache

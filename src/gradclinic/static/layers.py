@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 import re
 
+from gradclinic.static import words
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import Const, Model, Num, Seq
 from gradclinic.static.walk import Arguments
 
-_CARES = re.compile(
+_CARES = words.Pattern(
     r"^(\w*Dropout\w*|\w*BatchNorm\w*|DropPath|drop_path|StochasticDepth|RReLU|dropout\w*|Transformer(En|De)coder\w*|"
     r"Transformer|MultiheadAttention)$"
 )
-_PLAIN = re.compile(
+_PLAIN = words.Pattern(
     r"^(Linear|Bilinear|Conv\w+|ConvTranspose\w+|\w*ReLU\d?|GELU|SiLU|ELU|CELU|SELU|Tanh|Sigmoid|Softmax|LogSoftmax|Softplus|"
     r"Hardtanh|Mish|LayerNorm|GroupNorm|RMSNorm|InstanceNorm\w+|Embedding\w*|Flatten|Unflatten|Identity|\w*Pool\w+|"
     r"Upsample\w*|Pixel\w+|\w*Pad\dd|Sequential|ModuleList|ModuleDict|Parameter|ParameterList|Module|RNN|LSTM|GRU|"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-_PRINT = re.compile(r"^([ \t]*)print[ \t]+[^=(\s].*$", re.M)
+_PRINT = r"(?m)^([ \t]*)print[ \t]+[^=(\s].*$"
 
 
 def parse(text: str, path: str) -> ast.Module:
@@ -16,6 +16,6 @@ def parse(text: str, path: str) -> ast.Module:
         if "Missing parentheses in call to 'print'" not in str(error.msg):
             raise
         try:
-            return ast.parse(_PRINT.sub(r"\1pass", text), path)
+            return ast.parse(re.sub(_PRINT, r"\1pass", text), path)
         except SyntaxError:
             raise error from None

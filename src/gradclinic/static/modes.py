@@ -14,14 +14,14 @@ from gradclinic.static.values import Instance, Mode, Model, Value
 from gradclinic.static.walk import Walk
 
 _DEEPEST_PART = 4
-_CHANGES_MODE = re.compile(
+_CHANGES_MODE = words.Pattern(
     r"train|eval|mode|valid|test|infer|predict|epoch|begin|start|before|after|hook", re.I
 )
 _GRADIENTS_WANTED = frozenset(
     {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "volatile", "jacobian"}
 )
-_MEASURES = re.compile(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
-_RANDOM_ON_PURPOSE = re.compile(r"mc_|monte|uncertain|dropout|bayes|update_bn|calibrat|swa|ensemble", re.I)
+_MEASURES = words.Pattern(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
+_RANDOM_ON_PURPOSE = words.Pattern(r"mc_|monte|uncertain|dropout|bayes|update_bn|calibrat|swa|ensemble", re.I)
 
 
 def switch(model: Model, training: bool | None, where: Location | None, depth: int = _DEEPEST_PART) -> None:

@@ -6,20 +6,22 @@ First every condition is seen both ways, each flip alone; then, if there are few
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import TypeVar
 
+from gradclinic.frozen import record
+from gradclinic.static import words
+
 T = TypeVar("T")
-_EQUALITY = re.compile(r"""\((.*) Eq ['"\d][^()]*\)$""")
+_EQUALITY = words.Pattern(r"""\((.*) Eq ['"\d][^()]*\)$""")
 MOST_PATHS = 48
 MOST_COMBINED = 5
 """Conditions that are still combined in every way."""
 
 
-@dataclass(slots=True)
+@record
 class Choices:
     """The answers of one path: those forced on it, and True for all it meets beyond them."""
 

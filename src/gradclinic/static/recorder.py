@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from gradclinic.facts import Actor, ActorKind, Event, EventKind, Location, Source, Tape
+from gradclinic.frozen import record
 from gradclinic.static.values import NOTHING, Keys, overlap
 
 
-@dataclass(slots=True)
+@record
 class Draft:
     kind: EventKind
     where: Location
@@ -26,7 +27,7 @@ class Draft:
     attrs: Mapping[str, Any]
 
 
-@dataclass(slots=True)
+@record
 class Recorder:
     drafts: list[Draft] = field(default_factory=list)
     actors: dict[str, Actor] = field(default_factory=dict)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 
+from gradclinic.frozen import record
 from gradclinic.static import words
 from gradclinic.static.abilities import ACTS, Branches, Can
 from gradclinic.static.syntax import (
@@ -29,7 +30,7 @@ _HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
 _SYNC_SWITCHES = frozenset({"require_backward_grad_sync", "set_requires_gradient_sync"})
 
 
-@dataclass(slots=True)
+@record
 class Facts:
     """What one piece of code does by itself, before what it calls is added."""
 

@@ -8,24 +8,24 @@ what matters of their history: the models they came from and what scaled them. E
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 from gradclinic.facts import ActorKind, Location
-from gradclinic.frozen import frozen
+from gradclinic.frozen import frozen, record
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Keys: TypeAlias = frozenset[str]
 NOTHING: Keys = frozenset()
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Value:
     """Anything an expression can evaluate to."""
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Unknown(Value):
     path: str
     attrs: dict[str, Value] = field(default_factory=dict)
@@ -33,12 +33,12 @@ class Unknown(Value):
     """Actors it was given when it was made: its methods may act on them."""
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Const(Value):
     value: Any
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Both(Value):
     """`a and b`, or `a or b` where `either`, of parts not known: decided where a path depends on it."""
 
@@ -46,7 +46,7 @@ class Both(Value):
     either: bool
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Num(Value):
     """An integer, known or not, with the units it was made of: `len(loader) * epochs`."""
 
@@ -56,7 +56,7 @@ class Num(Value):
     units: Keys = NOTHING
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Lib(Value):
     """An imported or built-in name, by its full dotted path."""
 
@@ -77,7 +77,7 @@ def library(name: str) -> Lib:
     return Lib(name)
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Frame:
     """The variables of one running function, class body or module."""
 
@@ -100,7 +100,7 @@ class Frame:
         return frame
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Func(Value):
     node: FunctionNode | ast.Lambda
     frame: Frame
@@ -109,7 +109,7 @@ class Func(Value):
     decorators: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, eq=False)
+@record
 class ClassDef(Value):
     node: ast.ClassDef
     frame: Frame
@@ -141,7 +141,7 @@ class ClassDef(Value):
         return [name for name in names if name != "builtins.object"]
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Instance(Value):
     cls: ClassDef
     name: str
@@ -150,7 +150,7 @@ class Instance(Value):
     """Set when the class is a torch module: the same object seen as a model."""
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Bound(Value):
     """A method of something that is not defined in this file, not yet called: `step = optimizer.step`."""
 
@@ -158,30 +158,30 @@ class Bound(Value):
     attr: str
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Partial(Value):
     func: Value
     args: list[Value]
     keywords: dict[str, Value]
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Seq(Value):
     items: list[Value]
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Map(Value):
     items: dict[object, Value]
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Range(Value):
     bound: Value
     start: int = 0
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Stream(Value):
     """Something that yields batches: a loader, an iterator over one, `enumerate` of one."""
 
@@ -191,7 +191,7 @@ class Stream(Value):
     source: Value | None = None
 
 
-@dataclass(slots=True)
+@record
 class Mode:
     """What train() or eval() made of a model; None while neither was seen."""
 
@@ -199,7 +199,7 @@ class Mode:
     set_at: Location | None = None
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Model(Value):
     keys: Keys
     """Ids of the model, or of the parts of one: `m1`, `m1.encoder`."""
@@ -231,7 +231,7 @@ class Model(Value):
         return keys
 
 
-@dataclass(slots=True, eq=False)
+@record
 class ActorRef(Value):
     """An optimizer, scaler or schedule."""
 
@@ -243,13 +243,13 @@ class ActorRef(Value):
     """Given to `accelerator.prepare`: acts at window ends only."""
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Criterion(Value):
     mean: bool | None = True
     """Whether it averages over the batch; None when that cannot be told."""
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Tensor(Value):
     models: Keys | None = NOTHING
     """Models whose parameters a backward from here reaches; None when that is not known."""
@@ -259,7 +259,7 @@ class Tensor(Value):
     loss: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Params(Value):
     """Parameters, or one of them, by the models and optimizers that hold them."""
 
@@ -267,12 +267,12 @@ class Params(Value):
     optimizers: Keys = NOTHING
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Grad(Value):
     of: Params
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Accelerator(Value):
     """`accelerate.Accelerator` or Lightning's `Fabric`."""
 

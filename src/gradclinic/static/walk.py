@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gradclinic.facts import EventKind, Location
+from gradclinic.frozen import record
 from gradclinic.static.paths import Choices
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
@@ -38,7 +39,7 @@ class ReturnValue(Exception):
         self.value = value
 
 
-@dataclass(slots=True)
+@record
 class Arguments:
     """The evaluated arguments of one call."""
 
@@ -56,7 +57,7 @@ class Arguments:
         return [*self.positional, *self.keywords.values()]
 
 
-@dataclass(slots=True)
+@record
 class Budget:
     steps: int
 
@@ -64,7 +65,7 @@ class Budget:
         return self.steps > 0
 
 
-@dataclass(slots=True)
+@record
 class Walk:
     path: str
     survey: Survey

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from gradclinic.facts import CutKind, Op
 from gradclinic.static import words
@@ -253,7 +252,7 @@ def _computes(func: Value, name: str) -> bool:
     )
 
 
-_PREPARES = re.compile(
+_PREPARES = words.Pattern(
     r"_?(build|create|get|make|load|init|setup|set|prepare|wrap|save|update|log|reset|print|plot)"
 )
 _FORWARDS = frozenset({"forward", "encode", "decode", "predict", "evaluate_actions"})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gradclinic.facts import DomainEdge, Location, LossCall, SoftmaxUse
-from gradclinic.frozen import frozen
+from gradclinic.frozen import frozen, record
 from gradclinic.static.flow.values import Flow
 from gradclinic.static.values import Frame, Value
 
@@ -68,7 +68,7 @@ class Write:
     needed: Location | None = None
 
 
-@dataclass(slots=True)
+@record
 class Log:
     losses: dict[int, LossCall] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
@@ -98,7 +98,7 @@ class Log:
     finished: bool = True
 
 
-@dataclass(slots=True)
+@record
 class Machine:
     home: str
     """The file that is read."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from operator import attrgetter
 from typing import TypeAlias
 
 from gradclinic.facts import CutKind, Location, Op
-from gradclinic.frozen import frozen
+from gradclinic.frozen import frozen, record
 from gradclinic.static.values import Const, Instance, Map, Seq, Unknown, Value, same
 
 Ids: TypeAlias = frozenset[int]
@@ -33,7 +33,7 @@ class CutAt:
     """False when it is not known whether there was a graph to lose."""
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Flow(Value):
     """A tensor, or a number or array taken from one. Only `requires_grad_` changes it once it is made."""
 
@@ -83,12 +83,12 @@ def changed(flow: Flow, **changes: object) -> Flow:
     return made
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Alike(Seq):
     """Any number of values, of which one stands for all."""
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Layer(Value):
     """A module of torch.nn: what calling it does."""
 
@@ -102,21 +102,21 @@ class Layer(Value):
     where: Location | None = None
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Chain(Value):
     """`nn.Sequential`."""
 
     parts: list[Value]
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Listed(Value):
     """`nn.ModuleList` and `nn.ModuleDict` of known or unknown length."""
 
     parts: list[Value]
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Loss(Value):
     """A torch loss, as a module or a function, with what it was built with."""
 
@@ -124,7 +124,7 @@ class Loss(Value):
     settings: dict[str, Value] = field(default_factory=dict)
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Weights(Value):
     """`model.parameters()`, or one of them."""
 
@@ -133,14 +133,14 @@ class Weights(Value):
     """Their `.data`, which no graph knows of."""
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Either(Value):
     """What two branches left in one name, where both can be called."""
 
     options: list[Value]
 
 
-@dataclass(slots=True, eq=False)
+@record
 class Index(Value):
     """A loop counter: good for picking from a list, never for deciding a condition."""
 

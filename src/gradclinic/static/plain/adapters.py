@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from gradclinic.facts import Location
 from gradclinic.facts.adapters import HeadLeftOut
+from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import last_name, names_in
 
 WORDS = ("get_peft_model(",)
-_CONFIGURES = re.compile(r"^(Lora|LoHa|LoKr|AdaLora|IA3|OFT|BOFT|Vera)Config$")
-_NEW_HEAD = re.compile(r"For(Sequence|Token|Image|Audio|Video)Classification$|ForMultipleChoice$")
-_MODEL = re.compile(r"^(?!(Auto)?Peft)[A-Z]\w*(Model|For[A-Z]\w*)$")
+_CONFIGURES = words.Pattern(r"^(Lora|LoHa|LoKr|AdaLora|IA3|OFT|BOFT|Vera)Config$")
+_NEW_HEAD = words.Pattern(r"For(Sequence|Token|Image|Audio|Video)Classification$|ForMultipleChoice$")
+_MODEL = words.Pattern(r"^(?!(Auto)?Peft)[A-Z]\w*(Model|For[A-Z]\w*)$")
 _CARED_FOR = frozenset({"SEQ_CLS", "TOKEN_CLS"})
 """Tasks for which the adapter saves the classifier by itself."""
 

@@ -14,8 +14,8 @@ from gradclinic.static.syntax import last_name
 
 WORDS = ("get_lr(", "add_scalar(", "wandb.log(", "log_metric(", "log_dict(")
 _LOGS = frozenset({"add_scalar", "log", "log_metric", "log_dict", "log_scalar", "report_scalar"})
-_RATE = re.compile(r"(^|[/_ .-])(lr|learning[_ ]?rate)$", re.I)
-_SETTING = re.compile(r"^(args?|cfg|config|conf|hparams?|hps|opt|opts|options?|flags)$", re.I)
+_RATE = words.Pattern(r"(^|[/_ .-])(lr|learning[_ ]?rate)$", re.I)
+_SETTING = words.Pattern(r"^(args?|cfg|config|conf|hparams?|hps|opt|opts|options?|flags)$", re.I)
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[RateReading]:

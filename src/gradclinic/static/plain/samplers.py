@@ -24,7 +24,7 @@ _TOLD = (
     "mmcv",
 )
 """Words of files in which the epoch is set, or in which a framework sets it."""
-_HELD_OUT = re.compile(r"val|test|eval|dev|valid|infer|predict", re.I)
+_HELD_OUT = words.Pattern(r"val|test|eval|dev|valid|infer|predict", re.I)
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[ShardedShuffle]:

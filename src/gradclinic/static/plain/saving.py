@@ -12,7 +12,7 @@ from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import last_name, names_in
 
 WORDS = ("torch.save(",)
-_PROGRESS = re.compile(r"epoch|step|iter", re.I)
+_PROGRESS = words.Pattern(r"epoch|step|iter", re.I)
 _RESUMES = re.compile(r"""start_epoch|\[\s*["']epoch["']\s*\]|resume""")
 _FRAMEWORKS = ("lightning", "Accelerator(", "deepspeed", "save_state(")
 """Words of files in which something else saves the rest."""

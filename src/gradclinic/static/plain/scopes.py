@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from gradclinic.facts import Location
+from gradclinic.frozen import record
 from gradclinic.static.syntax import children
 
 
-@dataclass(slots=True)
+@record
 class Scope:
     """One function or the module, without the functions inside it."""
 
