@@ -47,7 +47,7 @@ class LossCall:
     """Share of the target that is one constant filling the ends of rows; None when not looked at."""
     padding_value: int | None = None
     saturated_share: float | None = None
-    """Largest share of input probabilities seen that are exactly 0 or 1."""
+    """Largest share of input probabilities seen that are exactly 0 or 1, and wrong."""
     first_value: float | None = None
     untrained: bool = False
     """It was first called before any update, by a model that nothing was loaded into."""

@@ -3,7 +3,8 @@
 ## What it finds
 Gradients of the early layers, relative to their weights, at least a thousand times smaller than those
 of the late ones through most of a run whose loss does not move. Small gradients in a run that learns
-are healthy and not reported.
+are healthy and not reported. Adam and its like make up for the size of a gradient: with them it has to
+be a hundred thousand times smaller.
 
 ## Why it hurts
 The layers nearest to the data stay as they were initialised; the rest can only rearrange what these
@@ -83,6 +84,7 @@ for step in range(120):
 
 FEWEST = 40
 TIMES = 1000.0
+TIMES_IF_ADAPTIVE = 1e5
 
 
 @rule.check
@@ -96,7 +98,8 @@ def early_layers_starve(training: Training) -> Iterator[Finding]:
     quarter = max(1, len(pulls) // 4)
     early = median(pull for _, pull in pulls[:quarter])
     late = median(pull for _, pull in pulls[-quarter:])
-    if not (late > 0 and early * TIMES < late):
+    least = TIMES_IF_ADAPTIVE if training.adaptive else TIMES
+    if not (late > 0 and early * least < late):
         return
     first, last = training.tensors[pulls[0][0]].name, training.tensors[pulls[-1][0]].name
     times = f"{late / early:.0f} times weaker" if early > 0 else "nothing"

@@ -126,10 +126,14 @@ def loss_stands_still(training: Training) -> Iterator[Finding]:
     losses = [loss for _, loss in training.losses]
     spread = max(losses) - min(losses)
     frozen = spread <= FROZEN * abs(outcome.first) and outcome.first != 0
+    if frozen:
+        message = f"the loss is {outcome.first:.6g} at every one of {outcome.updates} updates"
+    elif outcome.first - outcome.last > 3 * outcome.noise:
+        message = "the loss fell a little at first and has not moved beyond its noise since"
+    else:
+        message = "the loss has not moved beyond its noise"
     yield rule.finding(
-        f"the loss is {outcome.first:.6g} at every one of {outcome.updates} updates"
-        if frozen
-        else "the loss has not moved beyond its noise",
+        message,
         training.backward,
         evidence={"loss": outcome.story, "between neighbours": f"{outcome.noise:.2g}"},
         fix="overfit one batch (gradclinic probe overfit) to tell a fault of the model from one of the data",

@@ -15,8 +15,8 @@ Drop the sigmoid and use `BCEWithLogitsLoss`, which computes both in one stable 
 Clamping the probabilities: the gradient outside the clamp is still zero.
 
 ## Known limits
-The pair is correct as long as nothing saturates, so without a run that shows saturation this is
-advice.
+The pair is correct as long as no wrong answer saturates, so without a run that shows one this is
+advice. A right answer that saturates has nothing left to learn.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def two_steps_where_one_is_stable(call: LossCall) -> Iterator[Finding]:
     seen = share is not None and share >= SATURATED
     evidence: dict[str, object] = {"input of the loss": chain_seen(call)}
     if share is not None:
-        evidence["probabilities exactly 0 or 1"] = f"up to {share:.1%} of a batch"
+        evidence["wrong, yet exactly 0 or 1"] = f"up to {share:.1%} of a batch"
     yield rule.finding(
-        "sigmoid and binary cross-entropy are computed apart, and some outputs saturate to exactly 0 or 1"
+        "sigmoid and binary cross-entropy are computed apart, and wrong outputs saturate to exactly 0 or 1"
         if seen
         else "sigmoid and binary cross-entropy are computed apart; one stable loss does both",
         call.where,

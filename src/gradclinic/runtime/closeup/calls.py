@@ -136,8 +136,10 @@ class Calls:
         if name in ("cross_entropy", "nll_loss") and not target.is_floating_point() and target.numel():
             call = replace(call, **self._class_target(given))
         if name == "binary_cross_entropy":
+            # A certainty that is right costs nothing and has nothing to learn: only the wrong ones hurt.
             inside = input.detach()
-            call = replace(call, saturated_share=number(((inside == 0) | (inside == 1)).float().mean()))
+            sure, wrong = (inside == 0) | (inside == 1), (inside - target.detach()).abs() >= 0.5
+            call = replace(call, saturated_share=number((sure & wrong).float().mean()))
         return call
 
     def _class_target(self, given: dict[str, Any]) -> dict[str, Any]:
