@@ -94,3 +94,9 @@ def test_quiet_is_a_line_for_each_finding(render, diagnosis):
     assert first == f"train.py:12:5: error GC109 clip-after-step: {diagnosis.findings[0].message}"
     assert second.startswith("a,b:c.py:3: info GC611")
     assert third.startswith("error GC601")
+
+
+def test_a_run_without_a_step_is_not_called_healthy(render):
+    assert render("text", Diagnosis("run", "train.py")) == (
+        "no optimizer took a step: there was no training to judge\n"
+    )

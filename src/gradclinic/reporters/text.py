@@ -157,7 +157,9 @@ def _closing(diagnosis: Diagnosis) -> Line:
     seen = looked_at(diagnosis)
     worst = next((severity for severity in Severity if diagnosis.count(severity)), None)
     line = Line()
-    if worst is None:
+    if worst is None and diagnosis.command == "run" and not diagnosis.summary.steps:
+        line.append("no optimizer took a step: there was no training to judge", "bold")
+    elif worst is None:
         line.append("nothing found", "bold green")
     else:
         line.append(counts(diagnosis), STYLE[worst])

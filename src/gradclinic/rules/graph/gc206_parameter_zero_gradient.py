@@ -17,10 +17,13 @@ A larger learning rate: zero times anything is zero.
 
 ## Known limits
 One of several alike in a list of which others learn is left alone: an expert that no sample chose.
+A recurrent weight alone is worth a note: the layer learns, but reads a single element, such as the
+reverse half of `output[:, -1]` does.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from gradclinic.facts import Census, Parameter, Source
@@ -38,7 +41,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.RUNTIME, Source.PROBE),
     topic="parameters and the loss",
-    explains=("GC612",),
+    explains=("GC606", "GC612"),
 )
 
 BAD = """
@@ -99,25 +102,53 @@ for step in range(30):
 """
 
 ENOUGH_LOOKS = 6
+_RECURRENT = re.compile(r"\bweight_hh(_l\d+)?(_reverse)?$")
 
 
 @rule.check
 def nothing_but_zeros(census: Census) -> Iterator[Finding]:
     alive = [p for p in census.parameters if p.reached and not p.always_zero]
     dead = [p for p in census.parameters if _dead(p, census)]
-    if not dead or not alive:
+    if not alive:
         return
-    yield rule.finding(
-        f"the gradient of {listed(modules_of(dead), most=2)} is exactly zero at every look",
-        dead[0].built,
-        evidence={
-            "zero gradient": listed(p.name for p in dead),
-            "looked at": f"{dead[0].always_zero} steps of {dead[0].updates}",
-        },
-        fix="find the operation behind it whose derivative is zero for the values that arrive",
-        confidence=0.9,
-        subject=dead[0].name,
+    recurrent = [p for p in dead if _RECURRENT.search(p.name)]
+    dead = [p for p in dead if p not in recurrent]
+    if dead:
+        yield rule.finding(
+            f"the gradient of {listed(modules_of(dead), most=2)} is exactly zero at every look",
+            dead[0].built,
+            evidence=_seen(dead),
+            fix="find the operation behind it whose derivative is zero for the values that arrive",
+            confidence=0.9,
+            subject=dead[0].name,
+        )
+    if recurrent:
+        yield _reads_one_element(recurrent)
+
+
+def _reads_one_element(recurrent: list[Parameter]) -> Finding:
+    layer = listed(modules_of(recurrent), most=2)
+    reverse = all(p.name.endswith("_reverse") for p in recurrent)
+    return rule.finding(
+        f"the reverse direction of {layer} reads one element only"
+        if reverse
+        else f"{layer} reads one element only: its recurrent weights get no gradient",
+        recurrent[0].built,
+        evidence=_seen(recurrent),
+        fix="take h_n, or output[:, 0] for the reverse half: at the last element it has just begun"
+        if reverse
+        else "give it the axis of time where it expects it (batch_first), or use a linear layer",
+        confidence=0.8,
+        severity=Severity.INFO,
+        subject=recurrent[0].name,
     )
+
+
+def _seen(dead: list[Parameter]) -> dict[str, object]:
+    return {
+        "zero gradient": listed(p.name for p in dead),
+        "looked at": f"{dead[0].always_zero} steps of {dead[0].updates}",
+    }
 
 
 @rule.check

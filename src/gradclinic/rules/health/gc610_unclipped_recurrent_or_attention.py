@@ -29,6 +29,7 @@ from gradclinic.facts.source import Source
 from gradclinic.facts.training import Training
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
+from gradclinic.rules.health._advice import max_norm
 
 rule = Rule(
     "GC610",
@@ -73,6 +74,7 @@ for step in range(60):
 SPIKY = frozenset({"RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell", "MultiheadAttention"})
 FEWEST = 30
 TIMES_USUAL, SPIKES = 5.0, 3
+BEFORE = 10
 
 
 @rule.check
@@ -82,15 +84,24 @@ def spikes_go_through(training: Training) -> Iterator[Finding]:
         return
     if not any(tensor.role in SPIKY for tensor in training.tensors):
         return
-    usual = median(norms)
-    spikes = [norm for norm in norms[5:] if norm > TIMES_USUAL * usual]
-    if len(spikes) < SPIKES or not usual:
+    spikes = list(_spikes(norms))
+    if len(spikes) < SPIKES:
         return
+    times, usual = max((norm / before, before) for norm, before in spikes)
     yield rule.finding(
-        f"the gradient norm reaches {max(spikes) / usual:.0f} times its usual {usual:.3g}, unclipped",
+        f"the gradient norm reaches {times:.0f} times the {usual:.3g} it had before, unclipped",
         training.stepped,
         evidence={"spikes": f"{len(spikes)} of {len(norms)} updates"},
-        fix=f"clip_grad_norm_(model.parameters(), {1.5 * usual:.2g}) between backward() and step()",
+        fix=f"clip_grad_norm_(model.parameters(), {max_norm(training).value:.2g}) between backward() and "
+        "step()",
         confidence=0.7,
         subject=training.optimizer.id,
     )
+
+
+def _spikes(norms: list[float]) -> Iterator[tuple[float, float]]:
+    """With what was usual just before: over a whole run, norms fall as the model fits its data."""
+    for position in range(BEFORE // 2, len(norms)):
+        usual = median(norms[max(0, position - BEFORE) : position])
+        if usual and norms[position] > TIMES_USUAL * usual:
+            yield norms[position], usual
