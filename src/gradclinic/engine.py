@@ -80,7 +80,8 @@ def _on_every_path(rule: Rule, case: tuple[object, ...]) -> list[Finding]:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    return (finding.location, finding.subject)
+    """Where it is and whom it concerns: by name, for another path may build its own elsewhere."""
+    return (finding.location, finding.subject.partition("@")[0] if finding.subject else None)
 
 
 def _passes(fact: object, finding: Finding) -> bool:

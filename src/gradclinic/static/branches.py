@@ -29,6 +29,19 @@ def ends_loop(node: ast.If) -> bool:
     return not node.orelse and isinstance(node.body[-1], (ast.Break, ast.Return))
 
 
+def note_exits(survey: Survey, loop: ast.For | ast.AsyncFor | ast.While) -> None:
+    """Remember the breaks that stand before all else in a loop: it ends there as it would by itself."""
+    for part in loop.body if not loop.orelse else ():
+        if isinstance(part, ast.If) and _only_breaks(part) and not survey.can_any(part.body) & Can.ACT:
+            survey.exits.add(part)
+        elif survey.can(part) & (Can.ACT | Can.LEAVE | Can.FETCH):
+            return
+
+
+def _only_breaks(node: ast.If) -> bool:
+    return not node.orelse and isinstance(node.body[-1], ast.Break)
+
+
 def is_main(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 

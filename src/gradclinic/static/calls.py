@@ -12,6 +12,7 @@ from gradclinic.static.library import call_library
 from gradclinic.static.modules import resolved
 from gradclinic.static.opaque import call_outside, models_in
 from gradclinic.static.roles import infer
+from gradclinic.static.syntax import is_left_open
 from gradclinic.static.values import (
     NONE,
     NOTHING,
@@ -193,7 +194,7 @@ def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Val
     path = f"{func.qualname}()"
     if func.node in walk.active or len(walk.active) > DEEPEST_CALL:
         return Unknown(path)
-    if isinstance(func.node, ast.Lambda):
+    if isinstance(func.node, ast.Lambda) or is_left_open(func.node):
         return Unknown(path)
     acts = bool(walk.can(func.node) & Can.ACT)
     if not acts and walk.summarising >= DEEPEST_SUMMARY:

@@ -85,7 +85,8 @@ def holds(walk: Walk, value: Value) -> bool:
     if known is not None:
         return known
     if isinstance(value, Both):
-        answers = [holds(walk, part) for part in value.parts]
+        # No further than Python goes: each part is then asked where the ones before it let it matter.
+        answers = (holds(walk, part) for part in value.parts)
         return any(answers) if value.either else all(answers)
     name = name_of(value)
     if name.startswith("not "):

@@ -88,14 +88,16 @@ def _only_model(tape: Tape, forward: Event) -> bool:
 
 
 def _evaluated_between(tape: Tape, mode: Event, trained: Event) -> bool:
-    """Whether eval() served an evaluation: a forward elsewhere, with new data before the training goes on."""
+    """Whether eval() served an evaluation: a forward elsewhere, in its own loop or with new data after it."""
     data = max(
         (e.index for e in tape.events[mode.index : trained.index] if e.kind in NEW_DATA), default=mode.index
     )
-    between = tape.events[mode.index : data]
     return any(
-        event.kind is EventKind.FORWARD and event.actor == mode.actor and event.where != trained.where
-        for event in between
+        event.kind is EventKind.FORWARD
+        and event.actor == mode.actor
+        and event.where != trained.where
+        and (event.index < data or event.attrs.get("sweep"))
+        for event in tape.events[mode.index : trained.index]
     )
 
 
@@ -113,7 +115,7 @@ def _evaluated(tape: Tape) -> Verdicts:
 
 def _evaluation(tape: Tape, event: Event, *, trains: bool) -> Evaluation | None:
     attrs = event.attrs
-    if trains and not _trains(tape, event):
+    if trains and not (_trains(tape, event) or (attrs["graph"] and _trained_elsewhere(tape, event))):
         return None
     if attrs["graph"] and attrs["training"] is False:
         evidence = "a loop in eval mode that trains nothing"
@@ -133,6 +135,16 @@ def _evaluation(tape: Tape, event: Event, *, trains: bool) -> Evaluation | None:
         evidence,
         called_in_sight=trains,
     )
+
+
+def _trained_elsewhere(tape: Tape, evaluated: Event) -> bool:
+    """Whether this very model is called in train mode at another place, and a backward follows."""
+    for event in tape.of_kind(EventKind.FORWARD):
+        if event.actor == evaluated.actor and event.where != evaluated.where and event.attrs["training"]:
+            following = _until_next(tape.events[event.index + 1 :], event)
+            if event.attrs["graph"] and any(e.kind is EventKind.BACKWARD for e in following):
+                return True
+    return False
 
 
 def _measured(tape: Tape, forward: Event) -> bool:

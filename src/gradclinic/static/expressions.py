@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from gradclinic.facts import ActorKind
 from gradclinic.static import arithmetic, calls
 from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
@@ -37,6 +38,7 @@ from gradclinic.static.values import (
 )  # fmt: skip
 from gradclinic.static.walk import Arguments, Walk
 
+_SETTINGS_OF_A_GROUP = ("lr", "initial_lr", "weight_decay", "momentum", "betas", "eps")
 _BUILTINS = {name: Lib(f"builtins.{name}") for name in dir(builtins)}
 
 
@@ -231,6 +233,8 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
         found = base.items.get(_key(index, None))
         if found is not None:
             return found
+    if isinstance(base, Params) and isinstance(index, Const) and index.value in _SETTINGS_OF_A_GROUP:
+        return Unknown(f"<group>[{index.value}]")
     if isinstance(base, (Params, Tensor)):
         return base
     if isinstance(base, Model):
@@ -313,7 +317,8 @@ def spread(walk: Walk, value: Value, targets: list[ast.expr]) -> list[Value]:
     if isinstance(value, ActorRef):
         return [
             value
-            if ACTOR_ROLES.get(role_of(walk.survey, last_name(t))) is value.kind
+            if value.kind is ActorKind.SCHEDULE
+            or ACTOR_ROLES.get(role_of(walk.survey, last_name(t))) is value.kind
             else Unknown(last_name(t))
             for t in targets
         ]

@@ -12,6 +12,7 @@ import contextlib
 from gradclinic.facts import EventKind
 from gradclinic.static import modes, words
 from gradclinic.static.abilities import Can
+from gradclinic.static.branches import note_exits
 from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import bind, evaluate
 from gradclinic.static.iteration import item_of, items_of
@@ -24,6 +25,7 @@ LONGEST_EXACT = 12
 
 
 def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
+    note_exits(walk.survey, node)
     source = evaluate(walk, node.iter)
     known = items_of(walk, source, node.target)
     can = walk.can(node)

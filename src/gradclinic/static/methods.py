@@ -10,7 +10,7 @@ from gradclinic.static.arithmetic import MOST_HELD
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
 from gradclinic.static.opaque import models_in, open_tape, optimizers_in, parts, returned
-from gradclinic.static.roles import actor, role_of
+from gradclinic.static.roles import actor, infer, role_of
 from gradclinic.static.values import (
     NONE,
     NOTHING,
@@ -298,7 +298,10 @@ def _unknown(walk: Walk, base: Unknown, attr: str, args: Arguments, node: ast.Ca
         optimizers = optimizers_in(args.all())
         clip(walk, optimizers, models_in(args.all()), node)
         return Unknown(f"{base.path}.{attr}()")
-    if attr == "step" and not args.all() and not words.NOT_AN_OPTIMIZER.search(base.path.rsplit(".", 1)[-1]):
+    name = base.path.rsplit(".", 1)[-1]
+    # Some optimizers of a project's own are told what to step: `optimizer.step("decoder")`.
+    steps = attr == "step" and not words.NOT_AN_OPTIMIZER.search(name)
+    if steps and (not args.all() or words.OPTIMIZER_NAME.search(name)):
         open_tape(walk, node)
         return NONE
     if attr in ("prepare", "setup") and (optimizers_in(args.all()) or models_in(args.all())):
@@ -315,7 +318,9 @@ def call_inherited(walk: Walk, base: Instance, attr: str, args: Arguments, node:
         backward(walk, _perhaps_divided(args.positional[0]), node)
         return NONE
     if attr == "optimizers" and base.model is not None:
-        return Unknown("self.optimizers()")
+        return infer(walk, walk.assigning.rsplit(".", 1)[-1], "self.optimizers()")
+    if attr == "lr_schedulers" and base.model is not None:
+        return actor(walk, ActorKind.SCHEDULE, "self.lr_schedulers()")
     if attr == "clip_gradients":
         clip(walk, optimizers_in(args.all()), NOTHING, node)
         return NONE

@@ -18,7 +18,7 @@ _CHANGES_MODE = words.Pattern(
     r"train|eval|mode|valid|test|infer|predict|epoch|begin|start|before|after|hook", re.I
 )
 _GRADIENTS_WANTED = frozenset(
-    {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "volatile", "jacobian"}
+    {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "jacobian"}
 )
 _MEASURES = words.Pattern(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
 _RANDOM_ON_PURPOSE = words.Pattern(r"mc_|monte|uncertain|dropout|bayes|update_bn|calibrat|swa|ensemble", re.I)
@@ -79,6 +79,8 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
         around = [*walk.sweeps[-1:], *walk.active[-1:]]
         named = {name for node in around for name in _names(walk, node)}
         attrs["sweep"] = not named & _GRADIENTS_WANTED
+        # What torch before 0.4 was told by `Variable(x, volatile=True)`.
+        attrs["graph"] = attrs["graph"] and "volatile" not in named
         attrs["measured"] = any(_MEASURES.search(name) for name in named) and not any(
             _RANDOM_ON_PURPOSE.search(name) for name in named
         )

@@ -21,7 +21,9 @@ from gradclinic.static.values import (
     Model,
     Params,
     Partial,
+    Range,
     Seq,
+    Stream,
     Tensor,
     Unknown,
     Value,
@@ -98,6 +100,8 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
         return Unknown(f"{name_of(func)}()")
     if name == "master_params":
         return Params(optimizers=optimizers_in(values))
+    if words.GOES_OVER.search(name) and values and isinstance(values[0], (Range, Stream)):
+        return values[0]
     made = _made(walk, name, values, node)
     if made is not None:
         return made

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator
 
-from gradclinic.facts import Tape
+from gradclinic.facts import EventKind, Tape
 from gradclinic.frozen import frozen
 from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
@@ -16,7 +17,7 @@ from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.statements import execute
 from gradclinic.static.survey import Survey
-from gradclinic.static.values import ClassDef, Const, Frame, Func, FunctionNode, Instance
+from gradclinic.static.values import ClassDef, Const, Frame, Func, FunctionNode, Instance, Num
 from gradclinic.static.walk import (
     Arguments,
     BreakLoop,
@@ -150,7 +151,33 @@ def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
     walk.frame = frame
     walk.no_grad += without_gradients(func)
     walk.active.append(root.node)
-    execute(walk, root.node.body)
+    if _called_with_batches(func):
+        _each_batch(walk, root.node)
+    else:
+        execute(walk, root.node.body)
+
+
+def _called_with_batches(func: Func) -> bool:
+    """`training_step` of Lightning: its framework calls it again and again."""
+    bound = func.bound
+    return (
+        isinstance(bound, Instance)
+        and func.qualname.endswith(".training_step")
+        and any(name.endswith("LightningModule") for name in bound.cls.outside_bases())
+    )
+
+
+def _each_batch(walk: Walk, node: FunctionNode) -> None:
+    names = [argument.arg for argument in node.args.args]
+    given = dict(walk.frame.vars)
+    walk.batches += 1
+    for index in range(walk.data_length):
+        walk.emit(EventKind.BATCH, node)
+        walk.frame.vars = dict(given)
+        if len(names) > 2:
+            walk.frame.vars[names[2]] = Num(index, invented=True, units=frozenset({"index"}))
+        with contextlib.suppress(ReturnValue):
+            execute(walk, node.body)
 
 
 def _completed(walk: Walk, cls: ClassDef, method: FunctionNode) -> ClassDef:

@@ -175,6 +175,8 @@ def _augmented(walk: Walk, node: ast.AugAssign) -> None:
 
 def _if(walk: Walk, node: ast.If) -> None:
     survey = walk.survey
+    if node in survey.exits:
+        return
     shape = survey.branches.get(node)
     if shape is None:
         shape = survey.branches[node] = branches.shape_of(survey, node)

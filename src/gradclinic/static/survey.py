@@ -81,6 +81,8 @@ class Survey:
         """Whether ranks may exchange gradients at times that the file decides in ways not followed."""
         self._constants: dict[str, int] = {}
         self.branches: dict[ast.If, Branches] = {}
+        self.exits: set[ast.If] = set()
+        """Conditions that end a loop before an iteration has done anything."""
         self._facts: dict[ast.AST, Facts] = {}
         self._can: dict[ast.AST, int] = {}
         self._beats: dict[ast.AST, bool] = {}

@@ -46,6 +46,8 @@ LOSS_FUNCTION = Pattern(r"loss|cross_entropy|nll|kl_div|_bce|^bce|criterion", re
 CRITERION_NAME = Pattern(
     r"(^|_)(crit\w*|loss_?(fn|func|function|fct|f|layer|module|obj)?|bce|mse|ce|l1)$|loss$", re.I
 )
+GOES_OVER = Pattern(r"^(log_every|progress\w*|track|iterate|with_progress)$")
+"""Functions that show how far they are with what they are given to go over."""
 LOSS_NAME = Pattern(r"loss|^err|_err|objective|^cost", re.I)
 
 OPTIMIZER_NAME = Pattern(r"(^|_)(opt(im(izer)?)?s?)(\d*$|_|$)|optim", re.I)

@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gradclinic.facts import EventKind, Source, Tape, cadence
+from gradclinic.facts import Event, EventKind, Source, Tape, cadence
 from gradclinic.findings import Finding, Fix, Move, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._schedules import schedules
@@ -111,7 +111,8 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
                 continue
             if any(index < first.index for index in unknown):
                 continue
-            if not all(any(a.index < step < b.index for step in steps) for a, b in pairwise(at_site)):
+            apart = all(any(a.index < step < b.index for step in steps) for a, b in pairwise(at_site))
+            if not apart and not _leads_each_step(tape, at_site, steps):
                 continue  # Ticks on their own between updates: another cadence, not another order
             yield rule.finding(
                 f"{schedule.name}.step() comes before {tape.name(optimizer)}.step(): "
@@ -133,3 +134,13 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
                 confidence=0.95,
                 subject=schedule.id,
             )
+
+
+def _leads_each_step(tape: Tape, ticks: list[Event], steps: list[int]) -> bool:
+    """Whether the batch that a step ends has ticked before it: so it is in a window, ticking every batch."""
+    data = [event.index for event in tape.events if event.brings_data]
+    begins = [max((index for index in data if index < step), default=None) for step in steps]
+    return all(
+        begin is not None and any(begin < tick.index < step for tick in ticks)
+        for begin, step in zip(begins, steps, strict=True)
+    )

@@ -6,8 +6,8 @@ import ast
 
 from gradclinic.facts import CutKind
 from gradclinic.static import words
-from gradclinic.static.flow import calls
 from gradclinic.static.flow import torch_names as torch
+from gradclinic.static.flow.functions import call_function, is_module
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import cut_off, reshaped
 from gradclinic.static.flow.torch_calls import weights_of
@@ -37,6 +37,8 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
             return base
         return Weights(weights_of(base).owners) if attr in ("weight", "bias") else Bound(base, attr)
     if isinstance(base, Unknown):
+        if attr in ("weight", "bias") and attr not in base.attrs:
+            return Flow(nodes=frozenset({machine.new_id()}), known=False)
         if attr not in base.attrs:
             base.attrs[attr] = _inferred(base, attr)
         return base.attrs[attr]
@@ -59,11 +61,11 @@ def _of_instance(machine: Machine, base: Instance, node: ast.Attribute) -> Value
     if isinstance(found, Func) and attr not in base.attrs:
         bound = Func(found.node, found.frame, found.qualname, base, found.decorators)
         if "property" in found.decorators:
-            return calls.call_function(machine, bound, Arguments(), node)
+            return call_function(machine, bound, Arguments(), node)
         return found if any(name.endswith("staticmethod") for name in found.decorators) else bound
     if found is not None:
         return found
-    if attr == "module" and calls.is_module(base.cls):
+    if attr == "module" and is_module(base.cls):
         return base
     if attr in ("training", "device") or attr in torch.MODULE_SAME:
         return Bound(base, attr) if attr in torch.MODULE_SAME else Unknown(f"self.{attr}")

@@ -8,10 +8,12 @@ from gradclinic.facts import CutKind, Op
 from gradclinic.static import words
 from gradclinic.static.flow import collections
 from gradclinic.static.flow import torch_names as torch
+from gradclinic.static.flow.functions import call_function, instantiate, is_module
 from gradclinic.static.flow.losses import call_loss
-from gradclinic.static.flow.machine import DEEPEST_CALL, Machine, Write
+from gradclinic.static.flow.machine import Machine, Write
 from gradclinic.static.flow.neighbours import imported
 from gradclinic.static.flow.tensors import cut_off, derived
+from gradclinic.static.flow.tensors import out_of_sight as hidden
 from gradclinic.static.flow.torch_calls import call_tensor, call_torch, duplicated, run_backward, weights_of
 from gradclinic.static.flow.values import (
     Chain,
@@ -31,7 +33,6 @@ from gradclinic.static.values import (
     Bound,
     ClassDef,
     Const,
-    Frame,
     Func,
     Instance,
     Lib,
@@ -41,9 +42,8 @@ from gradclinic.static.values import (
     Unknown,
     Value,
 )  # fmt: skip
-from gradclinic.static.walk import Arguments, ReturnValue, Stop
+from gradclinic.static.walk import Arguments
 
-NO_GRAD = ("no_grad", "inference_mode")
 _BACKWARDS = ("backward", "manual_backward")
 
 
@@ -233,7 +233,8 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
     if _computes(func, name):
         machine.ids += 1
         nodes = frozenset({machine.ids}).union(*(flow.nodes for flow in live))
-        return Flow(nodes=nodes, grad=None if not machine.no_grad else False, known=False)
+        anew = all(flow.anew for flow in live) and not any(hidden(value) for value in values)
+        return Flow(nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew)
     if words.harmless(name):
         return Unknown(f"{path}()")
     may = bool(live) or any(carries(value) for value in values) or carries(func)
@@ -255,7 +256,9 @@ def _computes(func: Value, name: str) -> bool:
 _PREPARES = words.Pattern(
     r"_?(build|create|get|make|load|init|setup|set|prepare|wrap|save|update|log|reset|print|plot)"
 )
-_FORWARDS = frozenset({"forward", "encode", "decode", "predict", "evaluate_actions"})
+_FORWARDS = frozenset(
+    {"forward", "encode", "decode", "predict", "evaluate", "evaluate_actions", "sample_normal", "get_value"}
+)
 
 
 def _through(machine: Machine, module: Value, args: Arguments, node: ast.Call) -> Value:
@@ -273,31 +276,6 @@ def _through(machine: Machine, module: Value, args: Arguments, node: ast.Call) -
     if module.returns == "state":
         return Seq([result, Seq([result, result])])
     return Seq([result, result]) if module.returns == "pair" else result
-
-
-def is_module(cls: ClassDef) -> bool:
-    return any(
-        name.endswith(("nn.Module", "LightningModule", "PreTrainedModel")) or name == "Module"
-        for name in cls.outside_bases()
-    )
-
-
-def instantiate(machine: Machine, cls: ClassDef, args: Arguments, node: ast.AST) -> Value:
-    instance = Instance(cls, cls.node.name)
-    initialise = cls.find("__init__")
-    if isinstance(initialise, Func):
-        call_function(
-            machine, Func(initialise.node, initialise.frame, initialise.qualname, instance), args, node
-        )
-    elif not cls.outside_bases():
-        names = [
-            s.target.id
-            for s in cls.node.body
-            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
-        ]
-        instance.attrs.update(zip(names, args.positional, strict=False))
-        instance.attrs.update(args.keywords)
-    return instance
 
 
 def _call_instance(machine: Machine, instance: Instance, args: Arguments, node: ast.Call) -> Value:
@@ -321,73 +299,3 @@ def call_super(machine: Machine, attr: str, args: Arguments, node: ast.Call) -> 
         if attr != "__init__":
             return out_of_sight(machine, shadowed(f"super({owner.bound.name})"), attr, args, node)
     return Unknown(f"super().{attr}()")
-
-
-def call_function(machine: Machine, func: Func, args: Arguments, node: ast.AST) -> Value:
-    machine.reached.add(func.node)
-    path = f"{func.qualname}()"
-    if func.node in machine.active or len(machine.active) > DEEPEST_CALL:
-        return shadowed(path)
-    frame = Frame(func.qualname, func.frame, owner=func)
-    bind_parameters(func, args, frame)
-    outer, machine.frame = machine.frame, frame
-    before, machine.path = machine.path, frame.module.path or machine.home
-    quiet = any(name.rsplit(".", 1)[-1] in NO_GRAD for name in func.decorators)
-    gradients = machine.no_grad
-    if quiet:
-        machine.no_grad = [*gradients, machine.at(func.node)]
-    machine.active.append(func.node)
-    machine.returned.append([])
-    try:
-        return _run(machine, func, path)
-    finally:
-        machine.returned.pop()
-        machine.active.pop()
-        machine.no_grad = gradients
-        machine.frame, machine.path = outer, before
-
-
-def _run(machine: Machine, func: Func, path: str) -> Value:
-    if isinstance(func.node, ast.Lambda):
-        return machine.evaluate(machine, func.node.body)
-    values = machine.returned[-1]
-    try:
-        machine.execute(machine, func.node.body)
-    except ReturnValue:
-        pass
-    except Stop:
-        if not values:
-            raise
-    if not values:
-        return NONE
-    result = values[0]
-    for other in values[1:]:
-        result = join(result, other, path)
-    return result
-
-
-def bind_parameters(func: Func, args: Arguments, frame: Frame) -> None:
-    spec = func.node.args
-    names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
-    given = list(args.positional)
-    if func.bound is not None and names:
-        given.insert(0, func.bound)
-    frame.vars.update(zip(names, given, strict=False))
-    if spec.vararg:
-        frame.vars[spec.vararg.arg] = Seq(given[len(names) :]) if not args.partial else shadowed("*args")
-    every = [*names, *(a.arg for a in spec.kwonlyargs)]
-    frame.vars.update({name: value for name, value in args.keywords.items() if name in every})
-    if spec.kwarg:
-        rest = {name: value for name, value in args.keywords.items() if name not in every}
-        frame.vars[spec.kwarg.arg] = Map(dict(rest.items()))
-    defaults: dict[str, ast.expr | None] = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
-    defaults.update({a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)})
-    for name in every:
-        if name not in frame.vars:
-            default = defaults.get(name)
-            if default is None or args.partial:
-                frame.vars[name] = shadowed(name)
-            else:
-                frame.vars[name] = (
-                    Const(default.value) if isinstance(default, ast.Constant) else Unknown(name)
-                )

@@ -75,16 +75,25 @@ def _term(flow: Flow, where: Location) -> CutAt | None:
 
 def _retained(log: Log, sites: dict[Location, list[Use]]) -> Iterator[RetainedGraph]:
     for where, uses in sites.items():
-        if not all(use.retain is True and use.flow.known and use.flow.grad for use in uses):
+        if not all(use.retain is True and _alone(log, use.flow) and _trains(use.flow) for use in uses):
             continue
         if not any(_used_again(log, use) for use in uses):
             yield RetainedGraph(where, calls=SEEN, used=False, nodes=0)
 
 
+def _alone(log: Log, flow: Flow) -> bool:
+    """Whether only what is seen can share its graph; models out of sight may remember what they computed."""
+    return flow.known or (flow.anew and bool(flow.nodes) and not log.remembers)
+
+
+def _trains(flow: Flow) -> bool:
+    return bool(flow.grad) if flow.known else flow.grad is not False
+
+
 def _used_again(log: Log, use: Use) -> bool:
     number = log.uses.index(use)
     later = log.uses[number + 1 :]
-    if any(not other.flow.known or other.flow.nodes & use.flow.nodes for other in later):
+    if any(not _alone(log, other.flow) or other.flow.nodes & use.flow.nodes for other in later):
         return True
     given = NO_IDS.union(*(flow.nodes for before, flow in log.handed_out if before > number))
     return bool(given & use.flow.nodes)

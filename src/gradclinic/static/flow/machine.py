@@ -96,6 +96,8 @@ class Log:
     optimized: set[int] = field(default_factory=set)
     """Layers whose parameters were given to an optimizer."""
     finished: bool = True
+    remembers: bool = False
+    """The file speaks of models that carry something from one call to the next."""
 
 
 @record

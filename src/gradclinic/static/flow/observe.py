@@ -8,8 +8,8 @@ import re
 
 from gradclinic.facts import Location
 from gradclinic.static import words
-from gradclinic.static.flow.calls import call_function, instantiate
 from gradclinic.static.flow.expressions import evaluate
+from gradclinic.static.flow.functions import call_function, instantiate
 from gradclinic.static.flow.graph_facts import graph_cases
 from gradclinic.static.flow.kept_facts import kept_cases
 from gradclinic.static.flow.loss_facts import loss_cases
@@ -27,6 +27,7 @@ _TELLING = re.compile(
 )
 _NAMED_LOSS = re.compile(rf"(\w+)\s*=\s*[\w.]*\b(?:{'|'.join(LOSSES)})\(")
 _CALLED = frozenset({*LOSS_FUNCTIONS, *LOSSES})
+_REMEMBERS = re.compile(r"hidden|lstm|gru\b|rnn|recurren|\bhx\b|stateful", re.I)
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False|freeze")
 
 
@@ -41,6 +42,7 @@ def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     except (TooLong, RecursionError):
         machine.log.finished = False
     log = machine.log
+    log.remembers = bool(_REMEMBERS.search(text))
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     costs = () if words.TEST_FILE.search(path) else kept_cases(log)
     cases = (*loss_cases(log), *graph_cases(log), *write_cases(log), *costs)

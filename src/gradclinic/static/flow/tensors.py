@@ -50,6 +50,7 @@ def derived(
     if grad is False:
         return Flow(trail, grad=False, cut=cuts[0] if cuts else None, **shape)  # type: ignore[arg-type]
     live = [flow for flow in flows if flow.grad is not False]
+    unseen = any(out_of_sight(value) for value in inputs)
     node = machine.new_id()
     if owners:
         machine.log.layered[node] = owners
@@ -58,7 +59,8 @@ def derived(
         nodes=frozenset({node}).union(*(flow.nodes for flow in live)),
         owners=owners.union(*(flow.owners for flow in live)),
         grad=grad,
-        known=all(flow.known for flow in live) and not any(_out_of_sight(value) for value in inputs),
+        known=all(flow.known for flow in live) and not unseen,
+        anew=all(flow.anew for flow in live) and not unseen,
         certain=all(flow.certain for flow in live),
         # Past a layer, the layers behind a cut have no other way; in a sum or product they may not need one.
         paths=tuple(
@@ -68,7 +70,7 @@ def derived(
     )
 
 
-def _out_of_sight(value: Value) -> bool:
+def out_of_sight(value: Value) -> bool:
     return not isinstance(value, Flow) and carries(value)
 
 
@@ -76,7 +78,7 @@ def _carries_graph(machine: Machine, flows: list[Flow], owners: Ids, inputs: Seq
     unsure = bool(machine.perhaps_no_grad)
     if any(flow.grad for flow in flows) or (owners and not machine.freezes):
         return None if unsure else True
-    if owners or any(flow.grad is None for flow in flows) or any(_out_of_sight(value) for value in inputs):
+    if owners or any(flow.grad is None for flow in flows) or any(out_of_sight(value) for value in inputs):
         return None
     return False
 

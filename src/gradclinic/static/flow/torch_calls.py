@@ -229,7 +229,8 @@ def run_backward(machine: Machine, loss: Value, args: Arguments, node: ast.Call)
         log_use(machine, loss, retain, node)
     else:
         joined = derived(machine, None, flows) if flows else Flow()
-        log_use(machine, changed(joined, known=bool(flows) and joined.known), retain, node)
+        seen = {"known": joined.known, "anew": joined.anew} if flows else {"known": False, "anew": False}
+        log_use(machine, changed(joined, **seen), retain, node)
 
 
 def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: ast.Call) -> Value:

@@ -48,7 +48,7 @@ SETTINGS_AT = {
 SHAPING = names(
     "view reshape squeeze unsqueeze permute transpose t contiguous flatten unflatten expand expand_as "
     "view_as reshape_as movedim moveaxis swapaxes chunk split unbind narrow select index_select repeat "
-    "gather masked_select take T mT swapdims tile roll flip"
+    "gather masked_select take T mT swapdims tile roll flip resize resize_ resize_as_"
 )
 """Other shape, same values."""
 UNCHANGED = names(

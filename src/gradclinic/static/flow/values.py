@@ -47,6 +47,8 @@ class Flow(Value):
     """Whether it carries a graph; None when that is not known."""
     known: bool = True
     """Nothing but `nodes` can be in its graph."""
+    anew: bool = True
+    """What else is in its graph was made by calls that are among `nodes`: only their results share it."""
     certain: bool = True
     """All of `nodes` are in its graph, whatever branch was taken."""
     cut: CutAt | None = None
@@ -158,16 +160,15 @@ def shadowed(path: str) -> Unknown:
     return Unknown(path, holds=(SHADOW,))
 
 
-def carries(value: Value) -> bool:
+def carries(value: Value, depth: int = 6) -> bool:
     """Whether it may carry a graph that is not known."""
     if isinstance(value, Unknown):
         return bool(value.holds)
     if isinstance(value, Flow):
         return not value.known or value.grad is None
-    if isinstance(value, Seq):
-        return any(carries(item) for item in value.items)
-    if isinstance(value, Map):
-        return any(carries(item) for item in value.items.values())
+    if isinstance(value, (Seq, Map)):  # which may hold itself
+        held = value.items if isinstance(value, Seq) else value.items.values()
+        return not depth or any(carries(item, depth - 1) for item in held)
     return False
 
 
@@ -203,7 +204,8 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
         assert isinstance(flow, Flow)
         return changed(
             flow, ops=(), grad=None, certain=False, cut=None, terms=(), paths=(), losses=NO_IDS,
-            known=flow.known and not carries(plain), batched=False, axes=None, padded=None,
+            known=flow.known and not carries(plain), anew=flow.anew and not carries(plain),
+            batched=False, axes=None, padded=None,
         )  # fmt: skip
     if isinstance(one, Seq) and isinstance(other, Seq) and len(one.items) == len(other.items):
         return Seq([join(a, b, path) for a, b in zip(one.items, other.items, strict=True)])
@@ -231,6 +233,7 @@ def _joined(one: Flow, other: Flow) -> Flow:
         owners=one.owners | other.owners,
         grad=one.grad if one.grad is other.grad else None,
         known=one.known and other.known,
+        anew=one.anew and other.anew,
         certain=one.certain and other.certain and alike,
         cut=one.cut if one.cut and other.cut and one.cut.kind is other.cut.kind else None,
         terms=tuple(term for term in one.terms if term in other.terms),

@@ -100,4 +100,8 @@ def _is_schedule(name: str, made: dict[str, set[str]]) -> bool:
     makers = made.get(name)
     if makers is None:
         return bool(words.SCHEDULE_NAME.search(name))
-    return bool(makers & words.TORCH_SCHEDULES) or any(words.SCHEDULE_BUILDERS.match(one) for one in makers)
+    return bool(makers & words.TORCH_SCHEDULES) or any(
+        words.SCHEDULE_BUILDERS.match(one) or (words.SCHEDULE_NAME.search(one) and one[0].islower())
+        for one in makers
+        if one
+    )

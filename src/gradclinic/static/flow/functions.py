@@ -1,0 +1,108 @@
+"""Functions and classes of the project, entered with what they are given."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.static.flow.machine import DEEPEST_CALL, Machine
+from gradclinic.static.flow.values import join, shadowed
+from gradclinic.static.syntax import is_left_open
+from gradclinic.static.values import NONE, ClassDef, Const, Frame, Func, Instance, Map, Seq, Unknown, Value
+from gradclinic.static.walk import Arguments, ReturnValue, Stop
+
+NO_GRAD = ("no_grad", "inference_mode")
+
+
+def is_module(cls: ClassDef) -> bool:
+    return any(
+        name.endswith(("nn.Module", "LightningModule", "PreTrainedModel")) or name == "Module"
+        for name in cls.outside_bases()
+    )
+
+
+def instantiate(machine: Machine, cls: ClassDef, args: Arguments, node: ast.AST) -> Value:
+    instance = Instance(cls, cls.node.name)
+    initialise = cls.find("__init__")
+    if isinstance(initialise, Func):
+        call_function(
+            machine, Func(initialise.node, initialise.frame, initialise.qualname, instance), args, node
+        )
+    elif not cls.outside_bases():
+        names = [
+            s.target.id
+            for s in cls.node.body
+            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        ]
+        instance.attrs.update(zip(names, args.positional, strict=False))
+        instance.attrs.update(args.keywords)
+    return instance
+
+
+def call_function(machine: Machine, func: Func, args: Arguments, node: ast.AST) -> Value:
+    machine.reached.add(func.node)
+    path = f"{func.qualname}()"
+    if func.node in machine.active or len(machine.active) > DEEPEST_CALL or is_left_open(func.node):
+        return shadowed(path)
+    frame = Frame(func.qualname, func.frame, owner=func)
+    bind_parameters(func, args, frame)
+    outer, machine.frame = machine.frame, frame
+    before, machine.path = machine.path, frame.module.path or machine.home
+    quiet = any(name.rsplit(".", 1)[-1] in NO_GRAD for name in func.decorators)
+    gradients = machine.no_grad
+    if quiet:
+        machine.no_grad = [*gradients, machine.at(func.node)]
+    machine.active.append(func.node)
+    machine.returned.append([])
+    try:
+        return _run(machine, func, path)
+    finally:
+        machine.returned.pop()
+        machine.active.pop()
+        machine.no_grad = gradients
+        machine.frame, machine.path = outer, before
+
+
+def _run(machine: Machine, func: Func, path: str) -> Value:
+    if isinstance(func.node, ast.Lambda):
+        return machine.evaluate(machine, func.node.body)
+    values = machine.returned[-1]
+    try:
+        machine.execute(machine, func.node.body)
+    except ReturnValue:
+        pass
+    except Stop:
+        if not values:
+            raise
+    if not values:
+        return NONE
+    result = values[0]
+    for other in values[1:]:
+        result = join(result, other, path)
+    return result
+
+
+def bind_parameters(func: Func, args: Arguments, frame: Frame) -> None:
+    spec = func.node.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    given = list(args.positional)
+    if func.bound is not None and names:
+        given.insert(0, func.bound)
+    frame.vars.update(zip(names, given, strict=False))
+    if spec.vararg:
+        frame.vars[spec.vararg.arg] = Seq(given[len(names) :]) if not args.partial else shadowed("*args")
+    every = [*names, *(a.arg for a in spec.kwonlyargs)]
+    frame.vars.update({name: value for name, value in args.keywords.items() if name in every})
+    if spec.kwarg:
+        rest = {name: value for name, value in args.keywords.items() if name not in every}
+        frame.vars[spec.kwarg.arg] = Map(dict(rest.items()))
+    defaults: dict[str, ast.expr | None] = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
+    defaults.update({a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)})
+    for name in every:
+        if name not in frame.vars:
+            default = defaults.get(name)
+            if default is None or args.partial:
+                frame.vars[name] = shadowed(name)
+            else:
+                frame.vars[name] = (
+                    Const(default.value) if isinstance(default, ast.Constant) else Unknown(name)
+                )

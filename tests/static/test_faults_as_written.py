@@ -1,0 +1,265 @@
+"""Faults in the smallest form of how public training code has them, each told at the line to look at."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from gradclinic.engine import judge
+from gradclinic.static import observe_source
+
+HEAD = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+"""
+
+OPTIMIZER_OF_EITHER_BRANCH = """
+def train(model, loader, resume, path):
+    if resume:
+        optimizer = torch.optim.Adam(model.parameters(), 1e-4)
+        optimizer.load_state_dict(torch.load(path))
+    else:
+        optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # GC109
+"""
+
+SCHEDULE_OF_TWO_SETTINGS = """
+def fit(model, loader, config):
+    optimizer = torch.optim.SGD(model.parameters(), lr=config.rate)
+    if config.milestones is not None and config.factor is not None:
+        scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, config.milestones, gamma=config.factor)
+    else:
+        scheduler = None
+    for epoch in range(config.epochs):
+        if scheduler is not None:
+            scheduler.step()  # GC112
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+"""
+
+SCHEDULE_LEADS_EVERY_BATCH_OF_A_WINDOW = """
+def train(model, loader, optimizer, lr_scheduler, accumulate):
+    seen = 0
+    for x, y in loader:
+        lr_scheduler.step()  # GC112
+        loss = F.cross_entropy(model(x), y) / accumulate
+        loss.backward()
+        if seen % accumulate == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+        seen += 1
+"""
+
+EVALUATED_BEFORE_THE_BATCH_IS_USED = """
+class Trainer:
+    def __init__(self, model, optimizer, loader, held_out):
+        self.model, self.optimizer, self.loader, self.held_out = model, optimizer, loader, held_out
+
+    def validate(self):
+        self.model.eval()  # GC701
+        with torch.no_grad():
+            for x, y in self.held_out:
+                print(F.cross_entropy(self.model(x), y).item())
+
+    def train(self):
+        self.model.train()
+        for step, (x, y) in enumerate(self.loader):
+            if step % 1000 == 0:
+                self.validate()
+            self.optimizer.zero_grad()
+            F.cross_entropy(self.model(x), y).backward()
+            self.optimizer.step()
+"""
+
+EVALUATED_MODEL_GIVEN_IN_PARTS = """
+def validate(model, held_out):
+    model.eval()  # GC703
+    for x, y in held_out:
+        print(F.cross_entropy(model(x), y).item())
+
+def main(model, loader, held_out):
+    groups = []
+    for part in [model.layer1, model.head]:
+        groups.append(dict(params=part.parameters(), lr=0.1))
+    optimizer = torch.optim.SGD(groups)
+    for epoch in range(10):
+        model.train()
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        validate(model, held_out)
+"""
+
+CLEARED_IN_EVERY_TRAINING_STEP = """
+import lightning as L
+
+class Autoencoder(L.LightningModule):
+    def __init__(self, every):
+        super().__init__()
+        self.automatic_optimization = False
+        self.net = nn.Linear(4, 4)
+        self.every = every
+
+    def training_step(self, batch, batch_idx):
+        optimizer = self.optimizers()
+        schedule = self.lr_schedulers()
+        optimizer.zero_grad()  # GC103
+        loss = F.mse_loss(self.net(batch), batch) / self.every
+        self.manual_backward(loss)
+        if (batch_idx + 1) % self.every == 0:
+            optimizer.step()
+            schedule.step()
+"""
+
+WINDOW_OVER_A_LOGGED_RANGE = """
+def train(model, batches, optimizer, logger, count, accumulate):
+    for i in logger.log_every(range(count), 10):
+        if i >= count:
+            break
+        x, y = next(batches)
+        F.cross_entropy(model(x), y).backward()  # GC106
+        if (i + 1) % accumulate == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+        logger.update(lr=optimizer.param_groups[0]["lr"])
+"""
+
+NETWORKS_OUT_OF_SIGHT = """
+class Agent:
+    def __init__(self, make_network):
+        self.actor, self.critic = make_network(), make_network()
+        self.actor_optim = torch.optim.Adam(self.actor.parameters())
+        self.critic_optim = torch.optim.Adam(self.critic.parameters())
+
+    def learn(self, batches):
+        for states, actions, returns in batches:
+            gain = self.actor(states).gather(1, actions).mean()
+            error = F.mse_loss(self.critic(states), returns)
+            self.actor_optim.zero_grad()
+            (-gain).backward(retain_graph=True)  # GC209
+            self.actor_optim.step()
+            self.critic_optim.zero_grad()
+            error.backward()
+            self.critic_optim.step()
+"""
+
+LIKELIHOOD_LEFT_TO_SUBCLASSES = """
+class LabelModel(nn.Module):
+    def forward(self, *args):
+        raise NotImplementedError
+
+    def fit(self, batches):
+        optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        running_loss = 0.0
+        for inputs in batches:
+            optimizer.zero_grad()
+            loss = -torch.mean(self(*inputs))
+            loss.backward()
+            optimizer.step()
+            running_loss += loss  # GC212
+        return running_loss
+"""
+
+RESIZED_PROBABILITIES = """
+class Ranker(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(8, 5)
+
+    def forward(self, x):
+        return F.softmax(self.score(x), dim=1)
+
+model = Ranker()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion = nn.CrossEntropyLoss()
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(x).resize(1, 5), y)  # GC401
+    loss.backward()
+    optimizer.step()
+"""
+
+RATE_OF_A_SCHEDULE_BUILT_ELSEWHERE = """
+from solvers import initialize_optimizer, initialize_scheduler
+
+def train(model, loader, config):
+    optimizer = initialize_optimizer(model.parameters(), config)
+    scheduler = initialize_scheduler(optimizer, config)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        scheduler.step()
+        print(scheduler.get_lr())  # GC308
+"""
+
+PROGRAMS = {name: source for name, source in globals().items() if name.isupper() and name != "HEAD"}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_told_where_it_is(name: str) -> None:
+    source = HEAD + dedent(PROGRAMS[name])
+    marked = {
+        (line.rpartition("# ")[2], number)
+        for number, line in enumerate(source.splitlines(), 1)
+        if "  # GC" in line
+    }
+    told = {
+        (finding.code, finding.location.line)
+        for finding in judge([observe_source(source, "train.py")])
+        if finding.location
+    }
+    assert told == marked
+
+
+GRAPH_OF_THE_PENALTY_USED_AGAIN = """
+def train(model, loader, optimizer):
+    penalty = model.head.weight.norm(p=1)
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y) + penalty
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+
+STATE_KEPT_BY_THE_MODEL = """
+def train(model, loader, optimizer):
+    model.init_hidden()
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+
+OPTIMIZER_TOLD_WHAT_TO_STEP = """
+from optimizers import build_optimizer
+
+def main(model, loader):
+    optimizer = build_optimizer({key: model[key].parameters() for key in model})
+    model, optimizer, start = load_checkpoint(model, optimizer)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model.decoder(x), y).backward()
+        optimizer.step("decoder")
+
+if __name__ == "__main__":
+    main(nets, data)
+"""
+
+
+@pytest.mark.parametrize(
+    "source", [GRAPH_OF_THE_PENALTY_USED_AGAIN, STATE_KEPT_BY_THE_MODEL, OPTIMIZER_TOLD_WHAT_TO_STEP]
+)
+def test_what_only_looks_like_it_is_left_alone(source: str) -> None:
+    assert judge([observe_source(HEAD + dedent(source), "train.py")]) == ()
