@@ -28,10 +28,11 @@ def judge(
         for observation in observations
         for case in observation.cases
         for rule in rules
+        if case and type(case[0]) in rule.checks
         if observation.source in rule.sources and (codes is None or rule.code in codes)
         for finding in _found(rule, case, faults)
     ]
-    return rank(found, _relations(rules))
+    return rank(found, _relations(rules)) if found else ()
 
 
 def _ranks(observation: Observation, finding: Finding) -> tuple[int, ...]:
@@ -61,9 +62,7 @@ def _on_every_path(rule: Rule, case: tuple[object, ...]) -> list[Finding]:
     A clip under `if args.clip:` is judged by the paths that take the branch; a zero_grad found on
     one path only clears the step of the charge on that path, and so of the charge altogether.
     """
-    check = rule.checks.get(type(case[0])) if case else None
-    if check is None:
-        return []
+    check = rule.checks[type(case[0])]
     per_path = [list(check(fact)) for fact in case]
     if len(case) == 1:
         return per_path[0]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import chain
 
 from gradclinic.checklist import POINTS
-from gradclinic.facts import Observation, Tape, features
+from gradclinic.facts import Observation, Source, Tape, features
 from gradclinic.findings import Check, Finding, Point, State
 from gradclinic.frozen import frozen
 from gradclinic.rules import Rule, rules_for
@@ -21,9 +23,21 @@ class Judged:
 
 def judged(observations: Iterable[Observation], findings: Iterable[Finding]) -> Judged:
     """Each topic and each point of the checklist: passed, failed, or not seen and why."""
-    failed = {finding.code for finding in findings}
+    observations, failed = tuple(observations), {finding.code for finding in findings}
+    if not failed and not any(one.cases or one.gaps for one in observations):
+        return _of_nothing(frozenset(one.source for one in observations))
+    return _judged(observations, failed)
+
+
+@cache
+def _of_nothing(sources: frozenset[Source]) -> Judged:
+    """Most files of a project train nothing, and one is like the other."""
+    return _judged(tuple(Observation(source) for source in sources), set())
+
+
+def _judged(observations: tuple[Observation, ...], failed: set[str]) -> Judged:
     checks: dict[str, Check] = {}
-    for rule, seen in _views(tuple(observations)):
+    for rule, seen in _views(observations):
         checks[rule.code] = Check(rule.topic, State.FAIL) if rule.code in failed else _check(rule, seen)
     by_topic: dict[str, list[Check]] = {}
     for check in checks.values():
@@ -45,15 +59,14 @@ class _View:
 
 def _views(observations: tuple[Observation, ...]) -> list[tuple[Rule, _View]]:
     gaps = {topic: why for observation in observations for topic, why in observation.gaps.items()}
-    told = [
-        (observation.source, fact, features(fact) if isinstance(fact, Tape) else frozenset())
-        for observation in observations
-        for case in observation.cases
-        for fact in case
-    ]
+    told: dict[type, list[tuple[Source, object, frozenset[str]]]] = {}
+    for observation in observations:
+        for fact in chain.from_iterable(observation.cases):
+            has = features(fact) if isinstance(fact, Tape) else frozenset()
+            told.setdefault(type(fact), []).append((observation.source, fact, has))
     views: list[tuple[Rule, _View]] = []
     for rule in rules_for(*{observation.source: None for observation in observations}):
-        reads = [t for t in told if t[0] in rule.sources and type(t[1]) in rule.checks]
+        reads = [t for kind in rule.checks for t in told.get(kind, ()) if t[0] in rule.sources]
         views.append((rule, _View(tuple(t[1] for t in reads), tuple(t[2] for t in reads), gaps)))
     return views
 
@@ -62,12 +75,17 @@ def _check(rule: Rule, seen: _View) -> Check:
     if rule.topic in seen.gaps:
         return Check(rule.topic, State.NOT_SEEN, seen.gaps[rule.topic])
     if not seen.facts:
-        wanted = next((getattr(fact, "what", "") for fact in rule.checks), "") or "training loop"
-        return Check(rule.topic, State.NOT_SEEN, f"no {wanted} was seen")
+        return _unseen(rule)
     if any(rule.needs <= has for has in seen.features) or not rule.needs:
         return Check(rule.topic, State.PASS)
     missing = rule.needs - frozenset().union(*seen.features)
     wanted = " and no ".join(sorted(missing)) or f"loop with {' and '.join(sorted(rule.needs))}"
+    return Check(rule.topic, State.NOT_SEEN, f"no {wanted} was seen")
+
+
+@cache
+def _unseen(rule: Rule) -> Check:
+    wanted = next((getattr(fact, "what", "") for fact in rule.checks), "") or "training loop"
     return Check(rule.topic, State.NOT_SEEN, f"no {wanted} was seen")
 
 

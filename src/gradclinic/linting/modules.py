@@ -36,12 +36,24 @@ def finder(path: str) -> Find | None:
 @lru_cache(maxsize=4096)
 def _file(directory: str, name: str, level: int) -> str | None:
     above = [os.path.join(directory, *([".."] * (level - 1)))] if level else _starts(directory)
+    first = name.partition(".")[0]
     for start in above:
+        if _entries(start).isdisjoint((first, f"{first}.py")):
+            continue
         base = os.path.normpath(os.path.join(start, *name.split(".")))
         for file in (f"{base}.py", os.path.join(base, "__init__.py")):
             if os.path.isfile(file):
                 return file
     return None
+
+
+@lru_cache(maxsize=512)
+def _entries(directory: str) -> frozenset[str]:
+    """Most of what a file imports is of no project: to list a directory once saves asking for each."""
+    try:
+        return frozenset(os.listdir(directory or os.curdir))
+    except OSError:
+        return frozenset()
 
 
 @lru_cache(maxsize=512)

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from gradclinic.facts import EventKind, Location, Observation, Source, Tape
 from gradclinic.static import words
 from gradclinic.static.conduct import evaluations, modes_of_training
-from gradclinic.static.flow import flow_cases
-from gradclinic.static.legacy import parse
+from gradclinic.static.flow import flow_cases, flow_may_tell
+from gradclinic.static.legacy import check, parse
 from gradclinic.static.modules import Find, imported
-from gradclinic.static.plain import plain_facts
+from gradclinic.static.plain import plain_facts, plainly_may_tell
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.roots import STEPS_PER_FILE, find_roots, shape_of, walk_root
 from gradclinic.static.survey import Survey
@@ -29,16 +29,26 @@ _TELLING = frozenset(
     }
 )
 
+_HAPPENS = ("backward", "step")
+"""Without these words nothing on a tape can stand in a file itself."""
+_DRIVES = ("train", "optim", "fit(")
+"""Without these it does not drive the training of another module either."""
+
 
 def observe_source(text: str, path: str, find: Find | None = None) -> Observation:
     """The tapes of the training loops in `text`; `find` gives the other modules of its project.
 
     SyntaxError and ValueError are those of `ast.parse`.
     """
+    trains = any(word in text for word in (*_HAPPENS, *_DRIVES))
+    if not trains and not flow_may_tell(text) and not plainly_may_tell(text):
+        check(text, path)
+        return Observation(Source.STATIC)
     tree = parse(text, path)
     try:
         facts = (*flow_cases(tree, text, path), *((fact,) for fact in plain_facts(tree, text, path)))
-        return Observation(Source.STATIC, (*_loops(tree, text, path, imported(tree, find)), *facts))
+        modules = imported(tree, find) if trains else {}
+        return Observation(Source.STATIC, (*_loops(tree, text, path, modules), *facts))
     except RecursionError:
         return Observation(Source.STATIC, gaps={"loop": "the source is nested too deeply to be followed"})
 
@@ -47,7 +57,7 @@ def _loops(
     tree: ast.Module, text: str, path: str, modules: Mapping[str, Module]
 ) -> tuple[tuple[object, ...], ...]:
     """The tapes of the file, each root with its paths."""
-    if "backward" not in text and "step" not in text and not modules:
+    if not modules and not any(word in text for word in _HAPPENS):
         return ()
     survey = Survey(tree, modules)
     relevance = Relevance(survey)

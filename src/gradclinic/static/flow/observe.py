@@ -31,9 +31,14 @@ _REMEMBERS = re.compile(r"hidden|lstm|gru\b|rnn|recurren|\bhx\b|stateful", re.I)
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False|freeze")
 
 
+def flow_may_tell(text: str) -> bool:
+    """Whether anything in the file could be told, by its words."""
+    return "torch" in text and _TELLING.search(text) is not None
+
+
 def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     """What the file's losses are given and what becomes of them. Empty where nothing can be told."""
-    if "torch" not in text or not _TELLING.search(text):
+    if not flow_may_tell(text):
         return ()
     frozen = bool(_FREEZES.search(text))
     machine = Machine(path, Frame(""), execute, evaluate, path, freezes=frozen)
