@@ -36,9 +36,8 @@ def finder(path: str) -> Find | None:
 @lru_cache(maxsize=4096)
 def _file(directory: str, name: str, level: int) -> str | None:
     above = [os.path.join(directory, *([".."] * (level - 1)))] if level else _starts(directory)
-    first = name.partition(".")[0]
     for start in above:
-        if _entries(start).isdisjoint((first, f"{first}.py")):
+        if not _holds(start, name.partition(".")[0]):
             continue
         base = os.path.normpath(os.path.join(start, *name.split(".")))
         for file in (f"{base}.py", os.path.join(base, "__init__.py")):
@@ -47,13 +46,20 @@ def _file(directory: str, name: str, level: int) -> str | None:
     return None
 
 
-@lru_cache(maxsize=512)
-def _entries(directory: str) -> frozenset[str]:
-    """Most of what a file imports is of no project: to list a directory once saves asking for each."""
+def _holds(directory: str, name: str) -> bool:
+    """Whether a module of that name may lie there, or a package."""
+    here = directory or os.curdir
     try:
-        return frozenset(os.listdir(directory or os.curdir))
+        version = os.stat(here)
+        return not _entries(here, version.st_ino, version.st_mtime_ns).isdisjoint((name, f"{name}.py"))
     except OSError:
-        return frozenset()
+        return False
+
+
+@lru_cache(maxsize=512)
+def _entries(directory: str, inode: int, changed: int) -> frozenset[str]:
+    """Most of what a file imports is of no project: to list a directory once saves asking for each."""
+    return frozenset(os.listdir(directory))
 
 
 @lru_cache(maxsize=512)

@@ -7,7 +7,7 @@ import re
 
 from gradclinic.static import words
 from gradclinic.static.survey import Survey
-from gradclinic.static.syntax import last_name
+from gradclinic.static.syntax import last_name, nodes_in
 from gradclinic.static.values import Const, Model, Num, Seq
 from gradclinic.static.walk import Arguments
 
@@ -54,7 +54,7 @@ def layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int = _DEEPEST) ->
 def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str, ...] | None:
     found: dict[str, None] = {}
     seen_all = True
-    for node in ast.walk(cls):
+    for node in nodes_in(cls):
         if isinstance(node, ast.Attribute) and node.attr == "training":
             found["self.training"] = None
         if not isinstance(node, ast.Call):

@@ -64,8 +64,12 @@ def _parts(values: Iterable[Value | None], depth: int) -> Iterable[Value]:
 
 
 def optimizers_in(values: Iterable[Value | None]) -> Keys:
+    return _optimizers(parts(values))
+
+
+def _optimizers(known: list[Value]) -> Keys:
     found: set[str] = set()
-    for part in parts(values):
+    for part in known:
         if isinstance(part, ActorRef) and part.kind is ActorKind.OPTIMIZER:
             found.add(part.id)
         elif isinstance(part, Params):
@@ -75,8 +79,12 @@ def optimizers_in(values: Iterable[Value | None]) -> Keys:
 
 def models_in(values: Iterable[Value | None]) -> Keys | None:
     """Models among the values; None when there are parameters of an unknown one."""
+    return _models(parts(values))
+
+
+def _models(known: list[Value]) -> Keys | None:
     found: set[str] = set()
-    for part in parts(values):
+    for part in known:
         if isinstance(part, Model):
             found |= part.keys
         elif isinstance(part, Params):
@@ -98,29 +106,31 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
     if words.FETCH_FUNCTION.match(name):
         walk.emit(EventKind.BATCH, node)
         return Unknown(f"{name_of(func)}()")
+    known = parts(values)
     if name == "master_params":
-        return Params(optimizers=optimizers_in(values))
+        return Params(optimizers=_optimizers(known))
     if words.GOES_OVER.search(name) and values and isinstance(values[0], (Range, Stream)):
         return values[0]
-    made = _made(walk, name, values, node)
+    made = _made(walk, name, known, node)
     if made is not None:
         return made
     if words.AVERAGES_GRADIENTS.search(name):
-        walk.emit(EventKind.GRAD_WRITE, node, models=models_in(values) or None)
-    _open_where_needed(walk, name, values, holds, node)
-    modes.doubt(name, parts([*values, *holds]))
-    return outcome(walk, func, name, args, node)
+        walk.emit(EventKind.GRAD_WRITE, node, models=_models(known) or None)
+    reached = parts([*values, *holds]) if holds else known
+    _open_where_needed(walk, name, values, reached, node)
+    modes.doubt(name, reached)
+    return _outcome(walk, func, name, args, known, node)
 
 
 def _open_where_needed(
-    walk: Walk, name: str, values: list[Value], holds: tuple[Value, ...], node: ast.Call
+    walk: Walk, name: str, values: list[Value], reached: list[Value], node: ast.Call
 ) -> None:
-    optimizers = optimizers_in([*values, *holds])
+    optimizers = _optimizers(reached)
     constructs = name[:1].isupper()
     if optimizers:
         if not constructs and not words.harmless(name):
             open_tape(walk, node, optimizers=optimizers)
-    elif any(isinstance(part, (ActorRef, Accelerator)) for part in parts([*values, *holds])):
+    elif any(isinstance(part, (ActorRef, Accelerator)) for part in reached):
         if not constructs and not words.harmless(name):
             open_tape(walk, node)
     elif words.FILLS_GRADIENTS.search(name):
@@ -129,14 +139,14 @@ def _open_where_needed(
         if not words.harmless_for_model(name):
             open_tape(walk, node)
     else:
-        models = models_in([*values, *holds])
+        models = _models(reached)
         if models and not constructs and not words.harmless_for_model(name):
             open_tape(walk, node, models=models)
 
 
-def _made(walk: Walk, name: str, values: list[Value], node: ast.Call) -> Value | None:
+def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | None:
     """What an unseen constructor or factory makes, told by its name and by what it is given."""
-    optimizers = optimizers_in(values)
+    optimizers = _optimizers(known)
     if (
         optimizers
         and (words.SCHEDULE_NAME.search(name) or name.endswith("LR"))
@@ -146,17 +156,17 @@ def _made(walk: Walk, name: str, values: list[Value], node: ast.Call) -> Value |
             walk, ActorKind.SCHEDULE, name, node, of=optimizers, attrs={"torch": False, "kind": name}
         )
     if optimizers and name[:1].isupper() and words.OPTIMIZER_WRAPPER.search(name):
-        return next(part for part in parts(values) if isinstance(part, ActorRef))
-    given_parameters = any(isinstance(part, Params) for part in parts(values))
+        return next(part for part in known if isinstance(part, ActorRef))
+    given_parameters = any(isinstance(part, Params) for part in known)
     label = walk.assigning.rsplit(".", 1)[-1]
     if (
         given_parameters
         and not optimizers
         and (words.OPTIMIZER_CLASS.search(name) or role_of(walk.survey, label) == "optimizer")
     ):
-        return build(walk, ActorKind.OPTIMIZER, name, node, of=models_in(values) or NOTHING)
-    if words.OPTIMIZER_FACTORY.search(name) and models_in(values):
-        return build(walk, ActorKind.OPTIMIZER, name, node, of=models_in(values) or NOTHING)
+        return build(walk, ActorKind.OPTIMIZER, name, node, of=_models(known) or NOTHING)
+    if words.OPTIMIZER_FACTORY.search(name) and _models(known):
+        return build(walk, ActorKind.OPTIMIZER, name, node, of=_models(known) or NOTHING)
     if (
         words.SCALER_NAME.search(name)
         and name[:1].isupper()
@@ -184,26 +194,27 @@ def build(
     return ActorRef(id, kind)
 
 
-def outcome(walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call) -> Value:
+def _outcome(
+    walk: Walk, func: Value, name: str, args: Arguments, known: list[Value], node: ast.Call
+) -> Value:
     """What an unseen function gives back: tensors in, a tensor out; a model in a coat is that model."""
     values = args.all()
+    tensors = [value for value in values if isinstance(value, Tensor)]
     if words.LOSS_FUNCTION.search(name) and not name[:1].isupper():
         reached: Keys | None = NOTHING
-        known = [value for value in values if isinstance(value, Tensor)]
-        for tensor in known:
+        for tensor in tensors:
             reached = None if tensor.models is None or reached is None else reached | tensor.models
         walk.emit(EventKind.LOSS, node, attrs={"graph": not walk.no_grad})
-        return Tensor(reached if known and reached else None, scaled=None, loss=True)
+        return Tensor(reached if tensors and reached else None, scaled=None, loss=True)
     if words.CRITERION_NAME.search(name) and name[:1].isupper():
         return Criterion(mean=None)
-    tensors = [value for value in values if isinstance(value, Tensor)]
     if tensors and all(tensor.models is not None for tensor in tensors):
         reached = frozenset().union(*(tensor.models or NOTHING for tensor in tensors))
         if reached:
             return Tensor(reached, scaled=None, loss=any(tensor.loss for tensor in tensors))
     if name == "deepcopy" and values and isinstance(values[0], Model):
         return Model(frozenset({f"copy@{node.lineno}:{node.col_offset}"}), walk.assigning or "copy")
-    if optimizers_in(values):
+    if _optimizers(known):
         return returned(walk, func, args)
     models = [value for value in values if isinstance(value, Model)]
     if len(models) == 1 and words.WRAPS_MODEL.search(name):
@@ -221,8 +232,9 @@ def outcome(walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call)
 
 def returned(walk: Walk, func: Value, args: Arguments) -> Value:
     """What comes back under the name it went in by is taken for the same thing: `model = wrap(model)`."""
-    held = tuple(part for part in parts(args.all()) if isinstance(part, (ActorRef, Model)))
-    if any(isinstance(value, Accelerator) for value in args.all()):
+    values = args.all()
+    held = tuple(part for part in parts(values) if isinstance(part, (ActorRef, Model)))
+    if any(isinstance(value, Accelerator) for value in values):
         for value in held:
             if isinstance(value, ActorRef):
                 value.prepared = True
@@ -230,8 +242,8 @@ def returned(walk: Walk, func: Value, args: Arguments) -> Value:
     if again is not None:
         return again
     path = f"{name_of(func)}()"
-    if not any(isinstance(part, Tensor) for part in args.all()):
-        made = named(walk, walk.assigning, f"{walk.assigning}={path}", models_in(args.all()))
+    if not any(isinstance(part, Tensor) for part in values):
+        made = named(walk, walk.assigning, f"{walk.assigning}={path}", models_in(values))
         if made is not None:
             return made
     return Unknown(path if not walk.assigning else f"{walk.assigning}={path}", holds=held)

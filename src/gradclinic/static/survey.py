@@ -15,6 +15,7 @@ from gradclinic.frozen import record
 from gradclinic.static import words
 from gradclinic.static.abilities import ACTS, Branches, Can
 from gradclinic.static.syntax import (
+    PART_FIELDS,
     children,
     command_line_default,
     is_window,
@@ -28,6 +29,7 @@ from gradclinic.static.values import FunctionNode, Module
 
 _HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
 _SYNC_SWITCHES = frozenset({"require_backward_grad_sync", "set_requires_gradient_sync"})
+_SYNC_WORDS = _SYNC_SWITCHES | {"no_sync"}
 
 
 @record
@@ -54,6 +56,14 @@ class Facts:
         self.exposes |= other.exposes
         self.loops += other.loops
         self.returns |= other.returns
+
+
+@record
+class Names:
+    """The names that one statement mentions and assigns to, for one that has others inside it."""
+
+    mentions: set[str]
+    assigns: set[str]
 
 
 class Survey:
@@ -86,8 +96,8 @@ class Survey:
         self._facts: dict[ast.AST, Facts] = {}
         self._can: dict[ast.AST, int] = {}
         self._beats: dict[ast.AST, bool] = {}
-        self.own: list[tuple[ast.stmt, Facts]] = []
-        """Every statement with what it does by itself, without the statements inside it."""
+        self.own: list[tuple[ast.stmt, Names | Facts]] = []
+        """Every statement with the names in it, without those of the statements inside it."""
         for other in {module.path: module.tree for module in modules.values()}.values():
             self._block(other.body, "", None, in_function=False)
         self.foreign = set(self.qualnames)
@@ -131,7 +141,8 @@ class Survey:
             facts.can |= Can.FREEZE
             self.unfreezes = self.unfreezes or unfreezes(node)
         inner: list[Facts] = []
-        for value in vars(node).values():
+        for name in PART_FIELDS[type(node)]:
+            value = getattr(node, name)
             if isinstance(value, ast.expr):
                 self._expression(value, facts)
             elif isinstance(value, list):
@@ -149,10 +160,10 @@ class Survey:
         facts.assigns.update(*(names_in(target) for target in targets_of(node)))
         if facts.calls_out:
             facts.exposes = set(facts.mentions)
-        waits = _SYNC_SWITCHES | {"no_sync"} if not isinstance(node, ast.With) else _SYNC_SWITCHES
-        self.defers = self.defers or not waits.isdisjoint(facts.mentions | facts.assigns)
-        alone = Facts(facts.can, set(facts.mentions), set(facts.assigns), facts.calls_out, facts.exposes)
-        self.own.append((node, alone))
+        waits = _SYNC_SWITCHES if isinstance(node, ast.With) else _SYNC_WORDS
+        if not (waits.isdisjoint(facts.mentions) and waits.isdisjoint(facts.assigns)):
+            self.defers = True
+        self.own.append((node, Names(set(facts.mentions), set(facts.assigns)) if inner else facts))
         for part in inner:
             facts.add(part)
         self._facts[node] = facts

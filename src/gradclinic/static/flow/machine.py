@@ -12,7 +12,7 @@ from gradclinic.frozen import frozen, record
 from gradclinic.static.flow.values import Flow
 from gradclinic.static.values import Frame, Value
 
-MOST_STEPS = 30_000
+MOST_STEPS = 20_000
 DEEPEST_CALL = 16
 
 
@@ -125,6 +125,8 @@ class Machine:
     active: list[ast.AST] = field(default_factory=list)
     loops: list[ast.AST] = field(default_factory=list)
     """The loops being run, innermost last."""
+    restarts: dict[tuple[ast.AST, ast.AST], bool] = field(default_factory=dict)
+    """Of each sum and the loop that adds to it: whether the loop lets it start over."""
     reached: set[ast.AST] = field(default_factory=set)
     returned: list[list[Value]] = field(default_factory=list)
 

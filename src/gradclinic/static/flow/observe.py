@@ -99,8 +99,9 @@ def _telling_functions(tree: ast.Module, text: str) -> list[tuple[FunctionNode, 
     """
     lines = text.splitlines()
     named = [_NAMED_LOSS.search(line) for line in lines if "Loss(" in line]
-    names = {match[1] for match in named if match}
-    losses = "|".join(map(re.escape, sorted(names | _CALLED)))
+    losses_called = sorted({match[1] for match in named if match} | _CALLED)
+    losses = "|".join(map(re.escape, losses_called))
+    words_of_calls = ("backward", *losses_called)
     calls = re.compile(rf"(?:{losses}|(?<!def )\b\w*(?<!is_)backward)\b[\w\]\"')]*\s*\(")
     found: list[tuple[FunctionNode, ast.ClassDef | None]] = []
     for node in tree.body:
@@ -108,6 +109,7 @@ def _telling_functions(tree: ast.Module, text: str) -> list[tuple[FunctionNode, 
         for member in owner.body if owner else [node]:
             if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 body = "\n".join(lines[member.lineno - 1 : member.end_lineno])
-                if calls.search(body):
+                # The pattern takes a hundred times as long as looking for its words.
+                if any(word in body for word in words_of_calls) and calls.search(body):
                     found.append((member, owner))
     return found

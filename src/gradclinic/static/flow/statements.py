@@ -15,7 +15,7 @@ from gradclinic.static.flow.items import item_of, key_of, spread
 from gradclinic.static.flow.machine import Kept, Machine
 from gradclinic.static.flow.tensors import new_leaf, overwritten
 from gradclinic.static.flow.values import Alike, Flow, Listed, Weights, changed, join
-from gradclinic.static.syntax import last_name, names_in
+from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import (
     NONE,
     ClassDef,
@@ -146,8 +146,12 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
 
 
 def _add_up(machine: Machine, node: ast.AugAssign, value: Flow, into: Flow | None) -> None:
-    if machine.loops and _starts_over(machine.loops[-1], node):
-        return
+    if machine.loops:
+        pair = (machine.loops[-1], node)
+        if pair not in machine.restarts:
+            machine.restarts[pair] = _starts_over(*pair)
+        if machine.restarts[pair]:
+            return
     log = machine.log
     log.kept.append(Kept(machine.at(node), value, into, 0, machine.branch, len(log.uses), log.marks))
 
@@ -160,7 +164,7 @@ def _starts_over(loop: ast.AST, adding: ast.AugAssign) -> bool:
         and any(ast.unparse(target) == name for target in node.targets)
         and isinstance(node.value, (ast.Constant, ast.Call))
         and last_name(adding.target) not in names_in(node.value)
-        for node in ast.walk(loop)
+        for node in nodes_in(loop)
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from gradclinic.facts import Saves
 from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
-from gradclinic.static.syntax import last_name, names_in
+from gradclinic.static.syntax import last_name, names_in, nodes_in
 
 WORDS = ("torch.save(",)
 _PROGRESS = words.Pattern(r"epoch|step|iter", re.I)
@@ -39,7 +39,7 @@ def _keeps_the_best(call: ast.Call, scope: Scope) -> bool:
     return any(_speaks_of_best(given) for given in call.args[1:2]) or any(
         isinstance(node, ast.If)
         and _speaks_of_best(node.test)
-        and any(call is part for branch in node.body for part in ast.walk(branch))
+        and any(call is part for branch in node.body for part in nodes_in(branch))
         for node in scope.nodes
     )
 

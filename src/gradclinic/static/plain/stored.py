@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gradclinic.facts import Location
 from gradclinic.facts.stored import Mutation, StoredData, WorkerRandomness
 from gradclinic.static.plain.scopes import scopes
-from gradclinic.static.syntax import last_name, names_in
+from gradclinic.static.syntax import children, last_name, names_in, nodes_in
 
 WORDS = ("__getitem__",)
 _SEEN = "the sample is no copy of what is stored, and is changed in place"
@@ -87,7 +87,7 @@ def _tensors(cls: ast.ClassDef) -> set[str]:
 def _made(cls: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
     """`self.name = call(...)` of the constructor, alone or in a row."""
     constructor = _method(cls, "__init__")
-    for node in ast.walk(constructor) if constructor is not None else ():
+    for node in nodes_in(constructor) if constructor is not None else ():
         if not isinstance(node, ast.Assign):
             continue
         target, value = node.targets[0], node.value
@@ -108,7 +108,7 @@ def _in_order(function: ast.FunctionDef) -> list[ast.AST]:
         if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
             continue
         found.append(node)
-        waiting += reversed(list(ast.iter_child_nodes(node)))
+        waiting += reversed(children(node))
     return found
 
 
@@ -147,7 +147,7 @@ def _shared_generator(cls: ast.ClassDef, fetch: ast.FunctionDef) -> ast.Call | N
     """A generator that is made once, copied into every worker, and drawn from in `__getitem__`."""
     used = {
         node.value.attr
-        for node in ast.walk(fetch)
+        for node in nodes_in(fetch)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Attribute)
         and isinstance(node.value.value, ast.Name)
@@ -159,7 +159,7 @@ def _shared_generator(cls: ast.ClassDef, fetch: ast.FunctionDef) -> ast.Call | N
 
 def _workers(tree: ast.Module, name: str) -> int:
     """The workers of a loader over this class, when they are plainly several and seeded by nobody."""
-    nodes = list(ast.walk(tree))
+    nodes = list(nodes_in(tree))
     if any(isinstance(node, ast.keyword) and node.arg == "worker_init_fn" for node in nodes):
         return 0
     if any("get_worker_info" in names_in(node) for node in nodes if isinstance(node, ast.FunctionDef)):
