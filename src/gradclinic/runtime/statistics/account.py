@@ -28,6 +28,7 @@ from gradclinic.runtime.actors import parameters_of
 from gradclinic.runtime.listening import Listeners
 from gradclinic.runtime.statistics import meter
 from gradclinic.runtime.statistics.signals import Signals
+from gradclinic.runtime.statistics.sizes import Sizes
 from gradclinic.runtime.statistics.snapshot import Snapshot
 from gradclinic.thinning import Thinned
 
@@ -67,6 +68,7 @@ class Account:
         self._parameters = 0
         self._plain = False
         """Gradients are ordinary dense tensors, as of the last sampled update."""
+        self._sizes = Sizes()
         self._losses: list[tuple[Location, torch.Tensor, float]] = []
         self._clipped: tuple[torch.Tensor | None, float] | None = None
         self._steps: Thinned[Step] = Thinned()
@@ -137,6 +139,7 @@ class Account:
         present = [gradient for gradient in gradients if gradient is not None]
         if self.sampling:
             self._plain = all(map(meter.is_plain, present))
+            self._sizes.plan(present)
         whole = present
         if not self._plain:
             present = [meter.local(gradient) for gradient in present]
@@ -144,9 +147,7 @@ class Account:
         before = self._clipped[0] if self._clipped is not None else None
         if before is not None:
             extra.append(before)
-        norms = meter.norms(present)
-        values = meter.read([*norms, *(_alike(one, norms) for one in extra)])
-        found, told = values[: len(present)], values[len(present) :]
+        found, told = self._sizes.read(present, extra)
         if not self._plain:
             found = meter.of_whole(found, whole)
         if scale:
@@ -272,11 +273,6 @@ class Account:
             suspect=self.signals.suspect,
             activations=self.signals.activations(),
         )
-
-
-def _alike(scalar: torch.Tensor, norms: list[torch.Tensor]) -> torch.Tensor:
-    """Of the type and on the device of the norms, so that one transfer brings them all."""
-    return scalar.to(norms[0]) if norms else scalar
 
 
 def _rates(optimizer: torch.optim.Optimizer) -> tuple[float, ...]:
