@@ -5,15 +5,21 @@ updates at a time, so that whatever else the machine does meets all of them. Wha
 time of all turns together, so that what is done once in a hundred updates counts too. The clock starts
 after the first 220 updates; the tape of the watched run is kept short, so that it is full by then, as it
 is after the first thousand updates of a real run.
+
+Where weights happen to lie in memory makes a difference of several per cent between processes. So the watched
+run is compared with itself: every other turn it is not watched. The other tools cannot be switched
+off like that, and are compared with the bare loop in its own process.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,7 +31,7 @@ from torch import nn
 from benchmarks.workloads import WORKLOADS
 
 UPDATES = 10
-"""In a turn. One update in fifty is measured in more detail, so rounds come in fives."""
+"""In a turn. One update in a hundred is measured in more detail, so rounds come in tens."""
 WARM_UP = 22
 TAPE = 60
 
@@ -52,11 +58,19 @@ def train(
         yield
 
 
-def bare(workload: Any) -> tuple[AbstractContextManager[object], Iterator[None]]:
-    return nullcontext(), train(workload)
+@dataclass
+class Contestant:
+    updates: Iterator[None]
+    context: AbstractContextManager[object] = field(default_factory=nullcontext)
+    paused: Callable[[], AbstractContextManager[object]] | None = None
+    """Makes the loop a bare one for a while, if that can be done."""
 
 
-def watched(workload: Any) -> tuple[AbstractContextManager[object], Iterator[None]]:
+def bare(workload: Any) -> Contestant:
+    return Contestant(train(workload))
+
+
+def watched(workload: Any) -> Contestant:
     """With the store, which every run keeps."""
     from tempfile import mkdtemp
 
@@ -65,10 +79,10 @@ def watched(workload: Any) -> tuple[AbstractContextManager[object], Iterator[Non
 
     recording = Recording(own=[__file__], capacity=TAPE)
     recording.listen(Store(Path(mkdtemp()), {}))
-    return recording, train(workload)
+    return Contestant(train(workload), recording, recording.paused)
 
 
-def histograms(workload: Any) -> tuple[AbstractContextManager[object], Iterator[None]]:
+def histograms(workload: Any) -> Contestant:
     from tempfile import mkdtemp
 
     from torch.utils.tensorboard import SummaryWriter
@@ -80,10 +94,10 @@ def histograms(workload: Any) -> tuple[AbstractContextManager[object], Iterator[
             writer.add_histogram(name, parameter, update)
             writer.add_histogram(f"{name}.grad", parameter.grad, update)
 
-    return nullcontext(), train(workload, write)
+    return Contestant(train(workload, write))
 
 
-def weights_and_biases(workload: Any) -> tuple[AbstractContextManager[object], Iterator[None]]:
+def weights_and_biases(workload: Any) -> Contestant:
     """Gradients and weights at each step, as `wandb.watch(model, log="all")` with a frequency of one."""
     from tempfile import mkdtemp
 
@@ -92,10 +106,10 @@ def weights_and_biases(workload: Any) -> tuple[AbstractContextManager[object], I
     run = wandb.init(mode="offline", dir=mkdtemp(), settings=wandb.Settings(console="off", silent=True))
     model = workload.model()
     run.watch(model, log="all", log_freq=1)
-    return nullcontext(), train(workload, lambda _, update: run.log({"update": update}), model)
+    return Contestant(train(workload, lambda _, update: run.log({"update": update}), model))
 
 
-def torcheck(workload: Any) -> tuple[AbstractContextManager[object], Iterator[None]]:
+def torcheck(workload: Any) -> Contestant:
     """Its checks of each parameter: that it changes, that it is finite."""
     import torcheck as checks
 
@@ -104,7 +118,7 @@ def torcheck(workload: Any) -> tuple[AbstractContextManager[object], Iterator[No
     checks.register(optimizer)
     checks.add_module_changing_check(model, module_name="model")
     checks.add_module_nan_check(model, module_name="model")
-    return nullcontext(), train(workload, model=model, optimizer=optimizer)
+    return Contestant(train(workload, model=model, optimizer=optimizer))
 
 
 CONTESTANTS = {"bare": bare, "gradclinic run": watched}
@@ -112,22 +126,31 @@ PEERS = {"tensorboard": histograms, "wandb": weights_and_biases, "torcheck": tor
 CONTESTANTS |= {name: peer for name, peer in PEERS.items() if find_spec(name) is not None}
 
 
-def turns(contestant: str, position: int, pipe: Connection) -> None:
-    """In a process of its own: ten updates for each word from the parent, answered by their CPU time."""
+def turns(name: str, position: int, pipe: Connection) -> None:
+    """In a process of its own: for each word from the parent the CPU time of ten updates, and of ten bare
+    ones where that can be had."""
     torch.set_num_threads(1)
-    context, run = CONTESTANTS[contestant](WORKLOADS[position])
-    with context:
-        for _ in range(WARM_UP * UPDATES):
-            next(run)
-        pipe.send(0.0)
+    contestant = CONTESTANTS[name](WORKLOADS[position])
+    with contestant.context:
+        for _ in range(WARM_UP):
+            turn(contestant.updates)
+        pipe.send(None)
         while pipe.recv():
-            began = time.process_time()
-            for _ in range(UPDATES):
-                next(run)
-            pipe.send(time.process_time() - began)
+            as_it_is, unwatched = turn(contestant.updates), None
+            if contestant.paused is not None:
+                with contestant.paused():
+                    unwatched = turn(contestant.updates)
+            pipe.send((as_it_is, unwatched))
 
 
-def measured(position: int, rounds: int) -> dict[str, list[float]]:
+def turn(updates: Iterator[None]) -> float:
+    began = time.process_time()
+    for _ in range(UPDATES):
+        next(updates)
+    return time.process_time() - began
+
+
+def measured(position: int, rounds: int) -> dict[str, list[tuple[float, float | None]]]:
     start = multiprocessing.get_context("spawn")
     pipes: dict[str, Connection] = {}
     for name in CONTESTANTS:
@@ -136,15 +159,25 @@ def measured(position: int, rounds: int) -> dict[str, list[float]]:
         pipes[name] = mine
     for pipe in pipes.values():
         pipe.recv()
-    times: dict[str, list[float]] = {name: [] for name in pipes}
+    times: dict[str, list[tuple[float, float | None]]] = {name: [] for name in pipes}
     names = list(pipes)
-    for turn in range(rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+    for number in range(rounds):
+        for name in names[number % len(names) :] + names[: number % len(names)]:
             pipes[name].send(True)
             times[name].append(pipes[name].recv())
     for pipe in pipes.values():
         pipe.send(False)
     return times
+
+
+def extra(of: list[tuple[float, float | None]], bare_ones: list[tuple[float, float | None]]) -> str:
+    """What a contestant's turns took beyond bare ones, in all, with the standard error of that."""
+    pairs = [
+        (taken, plain[0] if own is None else own) for (taken, own), plain in zip(of, bare_ones, strict=True)
+    ]
+    whole = sum(taken for taken, _ in pairs) / sum(plain for _, plain in pairs) - 1
+    error = statistics.stdev(taken / plain for taken, plain in pairs) / len(pairs) ** 0.5
+    return f"{100 * whole:+.1f} ± {100 * error:.1f} %"
 
 
 def main() -> None:
@@ -163,10 +196,8 @@ def main() -> None:
         if workload.name not in given.workloads:
             continue
         times = measured(position, given.rounds)
-        cells = []
-        for name in others:
-            cells.append(f"{100 * (sum(times[name]) / sum(times['bare']) - 1):+.1f} %")
-        plain = 1000 * sum(times["bare"]) / len(times["bare"]) / UPDATES
+        cells = [extra(times[name], times["bare"]) for name in others]
+        plain = 1000 * sum(taken for taken, _ in times["bare"]) / len(times["bare"]) / UPDATES
         print(f"| {workload.name} {workload.title} | {plain:.1f} | {' | '.join(cells)} |", flush=True)
 
 

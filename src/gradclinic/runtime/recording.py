@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 import torch
@@ -59,6 +60,16 @@ class Recording:
         self._scene.patches.undo()
         if kind is not None:
             self.complete = False
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Torch as it is without the recording, and nothing noted, for as long as this is open."""
+        self._recorder.recording = False
+        try:
+            with self._scene.patches.lifted():
+                yield
+        finally:
+            self._recorder.recording = True
 
     def introduce(self, model: nn.Module | None, optimizers: Iterable[torch.optim.Optimizer]) -> None:
         """Objects that exist already when the recording begins."""

@@ -35,8 +35,8 @@ from gradclinic.thinning import Thinned
 _FIRST = 5
 """Every one of the first updates is sampled,"""
 _YOUNG = 200
-_EVERY, _EVERY_OLD = 10, 50
-"""then every tenth, and once training is under way every fiftieth,"""
+_EVERY, _EVERY_OLD = 10, 100
+"""then every tenth, and once training is under way every hundredth,"""
 _CLOSELY, _CLOSELY_OLD = 50, 200
 """now and then with what costs most,"""
 _SPREAD = 100

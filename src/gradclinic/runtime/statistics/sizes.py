@@ -10,7 +10,7 @@ import torch
 from gradclinic.runtime.statistics import meter
 from gradclinic.runtime.statistics.meter import Tensors
 
-_SMALL = 4096
+_SMALL = 1024
 """Elements up to which laying tensors side by side is cheaper than measuring each by itself,"""
 _FEWEST = 4
 """if so many have the same shape."""
