@@ -21,15 +21,17 @@ class Parameter:
     updates: int = 0
     """Steps its holders took, or all optimizers if none holds it."""
     registered: bool = True
-    """A model that ran has it among its parameters."""
+    """A model that ran has it among its parameters, and still had it when its optimizer stepped last."""
     hidden_in: str = ""
     """The plain list, tuple or dict that keeps its module from being registered: `model.layers (list)`."""
     reached: bool = True
-    """A backward gave it a gradient, be it zeros."""
+    """A backward gave it a gradient, be it zeros, while a model had it."""
     always_zero: int = 0
     """How often its gradient was looked at, when it was exactly zero each time; else 0."""
     ran: bool = True
     """Its module was called with gradients on, in the first steps."""
+    runs: float = 1.0
+    """How often that was in each call of the model."""
     training: bool = True
     """Its module was in train mode."""
     loaded: bool = False

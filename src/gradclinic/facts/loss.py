@@ -49,6 +49,8 @@ class LossCall:
     saturated_share: float | None = None
     """Largest share of input probabilities seen that are exactly 0 or 1, and wrong."""
     first_value: float | None = None
+    value_of_zeros: float | None = None
+    """What a prediction of zeros would have cost at the first call, for a loss of differences."""
     untrained: bool = False
     """It was first called before any update, by a model that nothing was loaded into."""
     calls: int = 1

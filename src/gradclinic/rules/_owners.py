@@ -41,11 +41,15 @@ def orphans(census: Census) -> list[Parameter]:
 
 def has_twin(parameter: Parameter, census: Census, alive: Callable[[Parameter], bool]) -> bool:
     """One of several alike in a list or dict, of which others are `alive`: an expert, a dropped layer."""
+    return any(alive(other) for other in twins(parameter, census) if other is not parameter)
+
+
+def twins(parameter: Parameter, census: Census) -> list[Parameter]:
+    """Itself and those alike in a list or dict; none for a parameter that is in neither."""
     pattern = _pattern(parameter.name)
-    return pattern != parameter.name and any(
-        other is not parameter and alive(other) and _pattern(other.name) == pattern
-        for other in census.parameters
-    )
+    if pattern == parameter.name:
+        return []
+    return [other for other in census.parameters if _pattern(other.name) == pattern]
 
 
 def _pattern(name: str) -> str:

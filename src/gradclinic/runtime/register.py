@@ -38,11 +38,13 @@ class Entry:
     holders: dict[str, None] = field(default_factory=dict)
     trainable: bool = True
     registered: bool = False
+    abandoned: bool = False
     hidden_in: str = ""
     reached: bool = False
     looks: int = 0
     non_zero: bool = False
     ran: bool = False
+    runs: float = 0.0
     training: bool = True
     loaded: bool = False
     changed: bool = False
@@ -86,7 +88,7 @@ class Register:
         self.steps: dict[str, int] = {}
         self.norms: dict[int, tuple[weakref.ref[nn.Module], NormEntry]] = {}
         # By identity: a module may define a hash of its own, as metrics do, of what it does not hold yet.
-        self.ran: MutableMapping[nn.Module, bool] = WeakIdKeyDictionary()
+        self.ran: MutableMapping[nn.Module, int] = WeakIdKeyDictionary()
         self.built: MutableMapping[nn.Module, Location] = WeakIdKeyDictionary()
         self.loaded: MutableMapping[nn.Module, bool] = WeakIdKeyDictionary()
         self.hand_written = False
@@ -102,10 +104,10 @@ class Register:
         for actor, root in self._outermost():
             name = self.actors.known[actor].name
             for path, module in root.named_modules(prefix=name):
-                self._module(actor, path, module)
+                self._module(actor, root, path, module)
             for place, path, module in _hidden_modules(root, name):
                 for below, inner in module.named_modules(prefix=path):
-                    self._module(actor, below, inner, hidden_in=place)
+                    self._module(actor, root, below, inner, hidden_in=place)
             for place, path, parameter in _hidden_parameters(root, name):
                 self._parameter(path, parameter, hidden_in=place)
         for actor, optimizer in self.actors.optimizers():
@@ -114,6 +116,13 @@ class Register:
         self._adopt_loose()
         self._note_memory()
         self.note_gradients()
+
+    def note_abandoned(self, actor: str) -> None:
+        """An optimizer is about to step: which of its parameters are now in no model, having been in one."""
+        owned = {id(parameter) for _, root in self._outermost() for parameter in root.parameters()}
+        for address, entry in self.entries.items():
+            if entry.registered and actor in entry.holders and entry.parameter() is not None:
+                entry.abandoned = address not in owned
 
     def unknown(self, leaves: Collection[torch.Tensor]) -> list[torch.Tensor]:
         """Small parameters among them that nobody is known to have."""
@@ -207,7 +216,9 @@ class Register:
         inner = {id(part) for _, model in models for part in model.modules() if part is not model}
         return ((actor, model) for actor, model in models if id(model) not in inner)
 
-    def _module(self, actor: str, path: str, module: nn.Module, hidden_in: str = "") -> None:
+    def _module(
+        self, actor: str, root: nn.Module, path: str, module: nn.Module, hidden_in: str = ""
+    ) -> None:
         for name, parameter in module._parameters.items():
             if parameter is None:
                 continue
@@ -216,6 +227,7 @@ class Register:
             entry.owner = type(module).__name__
             entry.built = self.built.get(module)
             entry.ran = entry.ran or module in self.ran
+            entry.runs = self.ran.get(module, 0) / max(self.ran.get(root, 0), 1)
             entry.training = module.training
             entry.loaded = entry.loaded or module in self.loaded
         if isinstance(module, _NormBase) and module.num_batches_tracked is not None:
@@ -266,11 +278,12 @@ def _frozen(entry: Entry, steps: dict[str, int], total: int) -> Parameter:
         trainable=entry.trainable,
         holders=tuple(entry.holders),
         updates=sum(steps.get(holder, 0) for holder in entry.holders) if entry.holders else total,
-        registered=entry.registered,
+        registered=entry.registered and not entry.abandoned,
         hidden_in="" if entry.registered else entry.hidden_in,
-        reached=entry.reached,
+        reached=entry.reached and not entry.abandoned,
         always_zero=0 if entry.non_zero else entry.looks,
         ran=entry.ran,
+        runs=entry.runs,
         training=entry.training,
         loaded=entry.loaded,
         changed=entry.changed,

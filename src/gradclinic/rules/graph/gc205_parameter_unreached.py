@@ -18,7 +18,7 @@ forward, a branch that is computed and not added, a layer that the forward forgo
 
 ## Known limits
 One of several alike in a list or dict that did not run while others learn is left alone: experts
-and dropped layers look like that. So is a bias whose own weight learns: a loss of derivatives
+and dropped layers look like that, unless one of them ran in the place of all. So is a bias whose own weight learns: a loss of derivatives
 alone does not depend on it.
 """
 
@@ -31,7 +31,7 @@ from gradclinic.facts.flow import GradientFlow
 from gradclinic.facts.reach import GradientReach
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._naming import counted, listed, modules_of
-from gradclinic.rules._owners import ENOUGH_STEPS, has_twin
+from gradclinic.rules._owners import ENOUGH_STEPS, has_twin, twins
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.graph._places import by_place
 
@@ -88,6 +88,35 @@ class Net(nn.Module):
     def forward(self, x):
         for layer in self.layers:
             x = torch.relu(layer(x))
+        return self.head(x)
+
+
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+"""
+
+BAD_SAME_INDEX = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.gates = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            x = x + torch.relu(layer(x)) * self.gates[0](x)
         return self.head(x)
 
 
@@ -227,4 +256,11 @@ def _lost(p: Parameter, census: Census) -> bool:
     module, _, leaf = p.name.rpartition(".")
     if leaf == "bias" and any(o.name == f"{module}.weight" and o.reached for o in census.parameters):
         return False
-    return p.ran or not has_twin(p, census, lambda other: other.reached)
+    return p.ran or not has_twin(p, census, lambda other: other.reached) or _one_runs_for_all(p, census)
+
+
+def _one_runs_for_all(p: Parameter, census: Census) -> bool:
+    """A loop over a list that takes the same entry each time: it runs as often as there are entries."""
+    alike = twins(p, census)
+    running = [other for other in alike if other.ran]
+    return len(running) == 1 and running[0].reached and running[0].runs == len(alike)

@@ -3,7 +3,8 @@
 ## What it finds
 Gradient norms, before clipping, that grow ten-thousandfold while the loss grows too, or a hundredfold
 until something is not a number; or gradients so steep from the start that a step of any ordinary
-length overshoots, in a run that does not learn.
+length overshoots, in a run that does not learn; or a first loss a million times that of a constant
+guess.
 
 ## Why it hurts
 One update with such a gradient throws the weights far from anything learned. What follows is a loss
@@ -27,8 +28,9 @@ residuals have norms in the thousands and train well.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
+from math import isfinite, log
 
+from gradclinic.facts.loss import LossCall
 from gradclinic.facts.source import Source
 from gradclinic.facts.training import Step, Training
 from gradclinic.findings import Finding, Kind, Severity
@@ -60,6 +62,26 @@ for step in range(60):
     optimizer.zero_grad()
     states, _ = rnn(x)
     loss = nn.functional.cross_entropy(head(states[:, -1]), (x[:, 0, 0] > 0).long())
+    loss.backward()
+    optimizer.step()
+"""
+
+BAD_THAT_ADAM_SURVIVES = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+cell, read_in, head = nn.Linear(32, 32), nn.Linear(1, 32), nn.Linear(32, 1)
+nn.init.orthogonal_(cell.weight, gain=2.0)
+parts = nn.ModuleList([cell, read_in, head])
+optimizer = torch.optim.Adam(parts.parameters(), lr=1e-3)
+for step in range(20):
+    x = torch.rand(32, 30, 1)
+    state = torch.zeros(32, 32)
+    for t in range(30):
+        state = torch.relu(cell(state) + read_in(x[:, t]))
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(head(state), x.mean(1))
     loss.backward()
     optimizer.step()
 """
@@ -97,6 +119,9 @@ for step in range(150):
     optimizer.step()
 """
 
+FAR_OFF = 1000.0
+"""How many times larger than any target an untrained model's predictions are when they explode."""
+
 
 @rule.check
 def gradients_explode(training: Training) -> Iterator[Finding]:
@@ -120,6 +145,35 @@ def gradients_explode(training: Training) -> Iterator[Finding]:
         confidence=0.85,
         subject=training.optimizer.id,
     )
+
+
+@rule.check
+def explodes_on_the_way_forward(call: LossCall) -> Iterator[Finding]:
+    """An optimizer that divides by the size of the gradients survives this for long, and learns nothing."""
+    trivial = _trivial(call)
+    value = call.first_value
+    if trivial is None or not call.untrained or not call.trains or call.reduction != "mean":
+        return
+    steep = FAR_OFF**2 if call.loss == "mse_loss" else FAR_OFF
+    if value is None or not isfinite(value) or value < steep * max(trivial, 1.0):
+        return
+    yield rule.finding(
+        f"the first {call.loss} is {value:.3g} where a constant guess costs {trivial:.3g}: values and "
+        "gradients explode on their way through the model",
+        call.where,
+        evidence={"first loss": f"{value:.4g}", "of a constant guess": f"{trivial:.4g}"},
+        fix="scale the initial weights (above all those applied again and again), normalise the inputs",
+        confidence=0.85,
+        subject=call.loss,
+    )
+
+
+def _trivial(call: LossCall) -> float | None:
+    """What a model costs that has learned nothing and says nothing."""
+    shape = call.input_shape or ()
+    if call.loss == "cross_entropy" and len(shape) > 1 and not call.target_is_float:
+        return log(shape[1])
+    return call.value_of_zeros
 
 
 def _norms(training: Training) -> str:

@@ -36,7 +36,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.RUNTIME,),
     topic="activations",
-    explains=("GC602", "GC612"),
+    explains=("GC206", "GC602", "GC612"),
 )
 
 BAD = """

@@ -160,10 +160,11 @@ def _over_the_labels(call: LossCall, last: Op) -> Iterator[Finding]:
 @rule.check
 def summed_over_another_axis(use: SoftmaxUse) -> Iterator[Finding]:
     yield rule.finding(
-        f"softmax normalises {_axis(use.softmax)}, and the product sums over the last",
+        f"softmax normalises {_axis(use.softmax)}, and the product sums over another",
         use.softmax.where,
         evidence={**_layout(use.softmax), "used in a product": str(use.used)},
-        fix="softmax(dim=-1): the weights of each query over the keys must sum to one",
+        fix="normalise over the axis that the product sums over (softmax(dim=-1) for queries by keys): "
+        "there the weights must sum to one",
         confidence=0.92,
     )
 

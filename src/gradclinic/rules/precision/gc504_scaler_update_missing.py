@@ -57,6 +57,24 @@ for step in range(20):
     scaler.step(optimizer)
 """
 
+BAD_CLIPPED = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+for step in range(20):
+    x = torch.randn(32, 8)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+"""
+
 BAD_REBUILT = """
 import torch
 from torch import nn
@@ -100,14 +118,12 @@ def scale_never_adapted(tape: Tape) -> Iterator[Finding]:
     for scaler in [] if rebuilt else scalers:
         steps = [e for e in tape.of_kind(EventKind.STEP) if e.attrs.get("scaler") == scaler.id]
         unknown = any(e.actor == scaler.id or e.optimizers is None for e in tape.of_kind(EventKind.OPAQUE))
-        refused = any(e.attrs.get("refused") for e in steps)
-        if (
-            (len(steps) < ENOUGH_STEPS and not refused)
-            or unknown
-            or tape.count(EventKind.SCALER_UPDATE, scaler.id)
-        ):
+        repeated = len({e.where for e in steps}) < len(steps)
+        refused = repeated and any(e.attrs.get("refused") for e in steps)
+        refused |= any(e.attrs.get("refused") for e in tape.of_kind(EventKind.UNSCALE) if e.actor == scaler.id)
+        if unknown or tape.count(EventKind.SCALER_UPDATE, scaler.id):
             continue
-        if len({e.where for e in steps}) == len(steps):
+        if not steps or not (refused or (repeated and len(steps) >= ENOUGH_STEPS)):
             continue
         yield rule.finding(
             f"{scaler.name}.update() is never called, so the loss scale stays at its first value",

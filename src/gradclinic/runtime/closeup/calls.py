@@ -32,7 +32,10 @@ WATCHED = frozenset(
     }
 )
 _MOST_ELEMENTS = 4_000_000
-_OF_A_DIFFERENCE = frozenset({"pow", "abs", "mul", "sqrt", "log", "cosh", "clamp", "where"})
+_OF_DIFFERENCES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
+_OF_A_DIFFERENCE = frozenset(
+    ["pow", "abs", "add", "sub", "rsub", "mul", "div", "sqrt", "log", "cosh", "clamp", "where", "maximum"]
+)
 """What may stand between a difference and its mean."""
 
 
@@ -86,13 +89,10 @@ class Calls:
     def difference(self, reduced: Made, where: Location, result: torch.Tensor) -> None:
         """A mean of differences written by hand: `((prediction - target) ** 2).mean()`."""
         made: Made | None = reduced
-        while made is not None and made.op.name in _OF_A_DIFFERENCE:
+        while made is not None and made.op.name in _OF_A_DIFFERENCE and not _pairs_all(made):
             made = next((parent for parent in made.parents if parent.has_graph), None)
-        # A target carries no graph: two predictions may well be compared pair by pair.
-        if made is None or made.op.name not in ("sub", "rsub") or sorted(made.carrying) != [False, True]:
-            return
-        one, other = made.given
-        if len(one) != len(other) and {one, other} == {(max(one),), (max(one), 1)}:
+        if made is not None and _pairs_all(made):
+            one, other = made.given
             at = made.op.where or where
             self.add(
                 LossCall("difference", at, input_shape=one, target_shape=other, trains=result.requires_grad)
@@ -135,6 +135,9 @@ class Calls:
             return call
         if name in ("cross_entropy", "nll_loss") and not target.is_floating_point() and target.numel():
             call = replace(call, **self._class_target(given))
+        if name in _OF_DIFFERENCES and call.untrained and target.is_floating_point():
+            size = target.detach().float()
+            call = replace(call, value_of_zeros=number((size**2 if name == "mse_loss" else size.abs()).mean()))
         if name == "binary_cross_entropy":
             # A certainty that is right costs nothing and has nothing to learn: only the wrong ones hurt.
             inside = input.detach()
@@ -184,6 +187,14 @@ class Calls:
                 return target.reshape(before)
             made = made.parents[0] if made.parents else None
         return None
+
+
+def _pairs_all(made: Made) -> bool:
+    """Takes (N,) from (N, 1). A target carries no graph: two predictions may be compared pair by pair."""
+    if made.op.name not in ("sub", "rsub") or sorted(made.carrying) != [False, True]:
+        return False
+    one, other = made.given
+    return {len(one), len(other)} == {1, 2} and {one, other} == {(max(one),), (max(one), 1)}
 
 
 def _key(call: LossCall) -> tuple[str, Location, int]:

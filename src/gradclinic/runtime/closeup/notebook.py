@@ -10,7 +10,7 @@ from torch import nn
 
 from gradclinic.facts.cut import Cut, CutKind, CutRole
 from gradclinic.facts.location import Location
-from gradclinic.facts.loss import DomainEdge, Op, SoftmaxUse
+from gradclinic.facts.loss import DomainEdge, Op
 from gradclinic.runtime import graph
 from gradclinic.runtime.closeup.averages import Averages
 from gradclinic.runtime.closeup.breaks import APPLY_WEIGHTS, LIKELIER, Breaks, edge_of
@@ -19,6 +19,7 @@ from gradclinic.runtime.closeup.policy import Policies
 from gradclinic.runtime.closeup.samples import Samples
 from gradclinic.runtime.closeup.slices import Slices
 from gradclinic.runtime.closeup.trail import Break, Edge, Made, Trail, name_of, op_of, tensors_in
+from gradclinic.runtime.closeup.weights import Weights
 from gradclinic.runtime.register import Entry, Register
 from gradclinic.runtime.scene import Scene
 
@@ -44,7 +45,7 @@ class Notebook:
         self._cuts: dict[tuple[object, ...], tuple[Break | None, Cut]] = {}
         self._paths: dict[Break, Location] = {}
         self._edges: dict[Location, DomainEdge] = {}
-        self._softmaxes: dict[Location, SoftmaxUse] = {}
+        self._weights = Weights(self.trail)
 
     def note(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         name = "data" if func == _DATA else name_of(func)
@@ -117,8 +118,7 @@ class Notebook:
             self._lines[graph.key_of(result.grad_fn)] = where
         if name in ("mean", "sum") and result.numel() == 1 and parents:
             self.calls.difference(parents[0], where, result)
-        if name == "matmul" and len(args) >= 2 and isinstance(args[0], torch.Tensor):
-            self._weights_applied(self.trail.of(args[0]), where)
+        self._weights.note(name, args, kwargs, where)
 
     def _untrained(self) -> bool:
         return self._recorder.steps == 0 and not len(self._register.loaded)
@@ -139,15 +139,6 @@ class Notebook:
         cut = Break(CutKind.GRAD, where, frozenset(map(id, leaves or ())))
         for one in tensors_in([result]):
             self.trail.keep(one, Made(Op("grad", where, shape=tuple(one.shape)), marks=frozenset({cut})))
-
-    def _weights_applied(self, made: Made | None, where: Location) -> None:
-        """A softmax whose result is contracted over its last axis should be normalised over that one."""
-        while made is not None and made.op.name == "dropout" and len(made.parents) == 1:
-            made = made.parents[0]
-        if made is None or made.op.name != "softmax" or not made.op.shape or made.op.where is None:
-            return
-        if len(made.op.shape) >= 3 and made.op.dim is not None and made.op.dim != len(made.op.shape) - 1:
-            self._softmaxes.setdefault(made.op.where, SoftmaxUse(made.op, where))
 
     def objective(self, root: torch.Tensor) -> None:
         """A backward begins here."""
@@ -199,7 +190,7 @@ class Notebook:
     def facts(self) -> Iterator[object]:
         yield from self.calls.found()
         yield from self._edges.values()
-        yield from self._softmaxes.values()
+        yield from self._weights.found()
         yield from self._averages.found(self._register.entries.values())
         yield from self._slices.found()
         yield from self._samples.found()

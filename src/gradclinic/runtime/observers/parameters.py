@@ -34,7 +34,7 @@ def install(scene: Scene) -> None:
 
     def ran(module: nn.Module) -> None:
         if torch.is_grad_enabled():
-            register.ran[module] = True
+            register.ran[module] = register.ran.get(module, 0) + 1
 
     def loaded(result: object, module: nn.Module, *args: Any, **kwargs: Any) -> None:
         missing = {key.rpartition(".")[0] for key in getattr(result, "missing_keys", ())}
@@ -55,6 +55,7 @@ def install(scene: Scene) -> None:
         if count > EARLY_STEPS and count not in _ROUND:
             return
         register.look()
+        register.note_abandoned(actor)
         register.describe(actor, optimizer)
         if count == 1:
             note_copies(register.entries.values())

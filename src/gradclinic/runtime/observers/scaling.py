@@ -39,7 +39,8 @@ def install(scene: Scene) -> None:
         if actor is None or recorder.within(SCALER_STEP):
             return
         scene.catch_up()
-        recorder.emit(EventKind.UNSCALE, actor, _concerned(scene, optimizer))
+        refused = {"refused": True} if _has_stepped(scaler, optimizer) else {}
+        recorder.emit(EventKind.UNSCALE, actor, _concerned(scene, optimizer), **refused)
 
     def after_unscale(_: object, scaler: GradScaler, optimizer: torch.optim.Optimizer) -> None:
         scene.settle(EventKind.UNSCALE)
@@ -47,7 +48,7 @@ def install(scene: Scene) -> None:
     def before_step(scaler: GradScaler, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
         scene.catch_up()
         actor = scaler_id(scaler)
-        if actor is not None and scaler._per_optimizer_states[id(optimizer)]["stage"] is OptState.STEPPED:
+        if actor is not None and _has_stepped(scaler, optimizer):
             step_taken(scene, optimizer, scaler=actor, refused=True)
 
     def after_step(
@@ -74,6 +75,11 @@ def install(scene: Scene) -> None:
 def _concerned(scene: Scene, optimizer: torch.optim.Optimizer) -> frozenset[str]:
     actor = scene.optimizer(optimizer)
     return frozenset() if actor is None else frozenset({actor})
+
+
+def _has_stepped(scaler: GradScaler, optimizer: torch.optim.Optimizer) -> bool:
+    """Since the last update of the scale: torch refuses to go on."""
+    return scaler._per_optimizer_states[id(optimizer)]["stage"] is OptState.STEPPED
 
 
 def _found_inf(scaler: GradScaler, optimizer: torch.optim.Optimizer) -> bool:
