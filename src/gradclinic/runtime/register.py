@@ -216,9 +216,7 @@ class Register:
         inner = {id(part) for _, model in models for part in model.modules() if part is not model}
         return ((actor, model) for actor, model in models if id(model) not in inner)
 
-    def _module(
-        self, actor: str, root: nn.Module, path: str, module: nn.Module, hidden_in: str = ""
-    ) -> None:
+    def _module(self, actor: str, root: nn.Module, path: str, module: nn.Module, hidden_in: str = "") -> None:
         for name, parameter in module._parameters.items():
             if parameter is None:
                 continue

@@ -18,8 +18,8 @@ forward, a branch that is computed and not added, a layer that the forward forgo
 
 ## Known limits
 One of several alike in a list or dict that did not run while others learn is left alone: experts
-and dropped layers look like that, unless one of them ran in the place of all. So is a bias whose own weight learns: a loss of derivatives
-alone does not depend on it.
+and dropped layers look like that, unless one of them ran in the place of all. So is a bias whose own
+weight learns: a loss of derivatives alone does not depend on it.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def scale_never_adapted(tape: Tape) -> Iterator[Finding]:
         unknown = any(e.actor == scaler.id or e.optimizers is None for e in tape.of_kind(EventKind.OPAQUE))
         repeated = len({e.where for e in steps}) < len(steps)
         refused = repeated and any(e.attrs.get("refused") for e in steps)
-        refused |= any(e.attrs.get("refused") for e in tape.of_kind(EventKind.UNSCALE) if e.actor == scaler.id)
+        refused |= any(e.attrs.get("refused") for e in tape.of_actor(scaler.id, EventKind.UNSCALE))
         if unknown or tape.count(EventKind.SCALER_UPDATE, scaler.id):
             continue
         if not steps or not (refused or (repeated and len(steps) >= ENOUGH_STEPS)):

@@ -137,7 +137,8 @@ class Calls:
             call = replace(call, **self._class_target(given))
         if name in _OF_DIFFERENCES and call.untrained and target.is_floating_point():
             size = target.detach().float()
-            call = replace(call, value_of_zeros=number((size**2 if name == "mse_loss" else size.abs()).mean()))
+            cost = size**2 if name == "mse_loss" else size.abs()
+            call = replace(call, value_of_zeros=number(cost.mean()))
         if name == "binary_cross_entropy":
             # A certainty that is right costs nothing and has nothing to learn: only the wrong ones hurt.
             inside = input.detach()

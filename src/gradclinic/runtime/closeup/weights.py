@@ -39,8 +39,8 @@ class Weights:
             made = made.parents[0]
         if made is None:
             return
-        op = made.op
-        if op.name == "softmax" and op.shape and len(op.shape) >= 3 and op.dim not in (None, len(op.shape) - 1):
+        op, axes = made.op, len(made.op.shape or ())
+        if op.name == "softmax" and axes >= 3 and op.dim not in (None, axes - 1):
             self._tell(op, where)
             return
         over_samples = _over_samples(made)

@@ -39,7 +39,7 @@ def install(scene: Scene) -> None:
         if actor is None or recorder.within(SCALER_STEP):
             return
         scene.catch_up()
-        refused = {"refused": True} if _has_stepped(scaler, optimizer) else {}
+        refused: dict[str, Any] = {"refused": True} if _has_stepped(scaler, optimizer) else {}
         recorder.emit(EventKind.UNSCALE, actor, _concerned(scene, optimizer), **refused)
 
     def after_unscale(_: object, scaler: GradScaler, optimizer: torch.optim.Optimizer) -> None:
