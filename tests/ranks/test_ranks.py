@@ -99,3 +99,62 @@ def test_copies_that_are_averaged_by_hand_every_so_often_may_part(tmp_path: Path
     written(tmp_path, around="model.no_sync()", after=AVERAGE)
 
     assert report_of_ranks(tmp_path, "train.py")["findings"] == []
+
+
+BY_HAND = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+
+dist.init_process_group("gloo")
+torch.manual_seed({seed})
+model = nn.Linear(32, 1)
+{share}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+torch.manual_seed(dist.get_rank())
+for step in range(20):
+    x = torch.randn(8, 32)
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    optimizer.zero_grad()
+    loss.backward()
+    {average}
+    optimizer.step()
+    {after}
+dist.destroy_process_group()
+"""
+AS_THEY_ARE = {"seed": "dist.get_rank()", "share": "", "average": "", "after": ""}
+SHARE = {"share": "[dist.broadcast(p.data, 0) for p in model.parameters()]"}
+AVERAGED = {"average": "[dist.all_reduce(p.grad.div_(2)) for p in model.parameters()]"}
+
+
+@pytest.mark.parametrize(
+    ("different", "severity", "says"),
+    [
+        (SHARE, "error", "the gradients of model differ between ranks 0 and 1 in the first update"),
+        (AVERAGED, "error", "the weights of model differ between ranks 0 and 1 before the first update"),
+        ({"seed": "0"}, "warning", "the gradients of model differ between ranks 0 and 1 in the first update"),
+    ],
+    ids=["not averaged", "not shared", "nothing exchanged"],
+)
+def test_copies_that_are_kept_equal_by_hand_only_in_part(
+    different: dict[str, str], severity: str, says: str, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(BY_HAND.format(**{**AS_THEY_ARE, **different}))
+    (finding,) = report_of_ranks(tmp_path, "train.py")["findings"]
+
+    assert (finding["code"], finding["severity"], finding["message"]) == ("GC902", severity, says)
+
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        {**SHARE, **AVERAGED},
+        {**SHARE, "after": "[dist.all_reduce(p.data.div_(2)) for p in model.parameters() if step % 7 == 6]"},
+        {},
+    ],
+    ids=["every gradient", "weights now and then", "a model each"],
+)
+def test_ranks_that_may_differ_or_do_not(different: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(BY_HAND.format(**{**AS_THEY_ARE, **different}))
+
+    assert report_of_ranks(tmp_path, "train.py")["findings"] == []

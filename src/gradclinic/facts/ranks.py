@@ -39,6 +39,10 @@ class Replica:
     stepped: Location | None = None
     number: int = 0
     """Tells the replicated models of one program apart, in the order of their making."""
+    by_hand: bool = False
+    """No wrapper of torch keeps the copies equal."""
+    exchanged: bool = True
+    """Its weights were sent to all ranks before its first update, or its gradients averaged."""
 
 
 @frozen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -22,16 +23,15 @@ _KEEP_COPIES_EQUAL = "torch.distributed.algorithms.ddp_comm_hooks"
 
 
 class Fingerprints:
-    """Of one wrapped model, taken before some of its updates."""
+    """Of one copy of a model, taken before some of its updates."""
 
-    def __init__(self, wrapper: DistributedDataParallel, number: int) -> None:
-        ignored = wrapper.parameters_to_ignore
+    def __init__(self, names: Sequence[str], ranks: Sequence[int], number: int) -> None:
+        self.names = tuple(names)
         self._number = number
-        self._names = [name for name, _ in wrapper.module.named_parameters() if name not in ignored]
         self._first: list[Look] = []
         self._last: deque[Look] = deque(maxlen=_KEPT_LAST)
         self._rank = dist.get_rank()
-        self._ranks = tuple(dist.get_process_group_ranks(wrapper.process_group))
+        self._ranks = tuple(ranks)
         self.optimizer: str | None = None
         """The one whose steps are counted, the first to step."""
         self.stepped: Location | None = None
@@ -45,9 +45,8 @@ class Fingerprints:
         powers = {now & (now - 1), (now - 1) & (now - 2)}
         return now <= _EARLY or 0 in powers or now in _ROUND or now - 1 in _ROUND
 
-    def take(self, wrapper: DistributedDataParallel, rates: tuple[float, ...]) -> None:
-        known = dict(wrapper.module.named_parameters())
-        parameters = [known.get(name) for name in self._names]
+    def take(self, parameters: list[torch.Tensor | None], rates: tuple[float, ...]) -> None:
+        """`parameters` in the order of the names."""
         look = Look(
             self._updates,
             tuple(one or () for one in _prints(parameters)),
@@ -56,10 +55,13 @@ class Fingerprints:
         )
         (self._first if len(self._first) < _KEPT_FIRST else self._last).append(look)
 
-    def replica(self, name: str, built: Location | None) -> Replica:
-        names = tuple(f"{name}.module.{parameter}" for parameter in self._names)
+    def replica(self, model: str, names: Sequence[str], built: Location | None) -> Replica:
         looks = (*self._first, *self._last)
-        return Replica(name, self._rank, self._ranks, names, looks, built, self.stepped, self._number)
+        return Replica(model, self._rank, self._ranks, tuple(names), looks, built, self.stepped, self._number)
+
+
+def rates_of(optimizer: torch.optim.Optimizer) -> tuple[float, ...]:
+    return tuple(float(group.get("lr") or 0.0) for group in optimizer.param_groups)
 
 
 def must_stay_equal(wrapper: DistributedDataParallel) -> bool:

@@ -1,8 +1,9 @@
 """Copies of one model differ between the ranks that must hold them equal.
 
 ## What it finds
-A model under `DistributedDataParallel` whose weights, or the gradients of an update, are not the same
-on all ranks, and stay different.
+A model under `DistributedDataParallel`, or one whose ranks exchange weights and gradients by hand,
+whose weights, or the gradients of an update, are not the same on all ranks, and stay different. Also
+ranks that begin as equal copies and then never exchange anything.
 
 ## Why it hurts
 The wrapper averages gradients and takes equal weights for granted; it never compares them. Once
@@ -145,6 +146,8 @@ def copies_differ(replicas: Replicas) -> Iterator[Finding]:
         after = [one for one in looks if one.here.update > apart.here.update]
         if not after or not all(one.weights for one in after):
             continue
+        if not first.exchanged and not _began_as_copies(looks):
+            continue
         yield _finding(first, other, apart)
         return
 
@@ -156,9 +159,13 @@ def _finding(first: Replica, other: Replica, apart: _Parting) -> Finding:
     here, there = getattr(apart.here, what), getattr(apart.there, what)
     position = max(positions, key=lambda one: _distance(here[one], there[one]))
     fix = "average the gradients of every update over the ranks: forward through the wrapper, no_sync() off"
+    if first.by_hand:
+        fix = "average every gradient over the ranks between backward() and step(): dist.all_reduce(p.grad)"
     if apart.weights and update == 1:
         when = "before the first update"
         fix = "change the weights on all ranks alike, or before the model is wrapped"
+        if first.by_hand:
+            fix = "send the weights of rank 0 to all before training: dist.broadcast(p.data, 0)"
     elif apart.weights:
         when = "after the first update" if update == 2 else f"after update {update - 1}"
         fix = "let no rank step, clip or set its learning rate differently"
@@ -178,8 +185,18 @@ def _finding(first: Replica, other: Replica, apart: _Parting) -> Finding:
         first.built if update == 1 and apart.weights else first.stepped,
         evidence=evidence,
         fix=fix,
-        confidence=0.95,
+        confidence=0.95 if first.exchanged else 0.8,
+        severity=None if first.exchanged else Severity.WARNING,
         subject=first.model,
+    )
+
+
+def _began_as_copies(looks: list[_Parting]) -> bool:
+    """The ranks of a search train different models, or one with different rates, and exchange nothing."""
+    return (
+        looks[0].here.update == 1
+        and not looks[0].weights
+        and all(one.here.rates == one.there.rates for one in looks)
     )
 
 

@@ -2,6 +2,7 @@
 
 from gradclinic.runtime.observers import (
     backward,
+    by_hand,
     checkpoints,
     clipping,
     closeup,
@@ -42,6 +43,7 @@ ALL = (
     checkpoints,
     graphs,
     replicas,
+    by_hand,
     samplers,
     plain_state,
     terms,

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from gradclinic.facts import ActorKind, Replica
 from gradclinic.runtime.actors import parameters_of
-from gradclinic.runtime.fingerprints import Fingerprints, must_stay_equal
+from gradclinic.runtime.fingerprints import Fingerprints, must_stay_equal, rates_of
 from gradclinic.runtime.names import assigned_name
 from gradclinic.runtime.replicas import replica_attributes
 from gradclinic.runtime.scene import Scene
@@ -54,10 +55,12 @@ def install(scene: Scene) -> None:
                 continue
             mine = prints.get(actor)
             if mine is None:
-                mine = prints[actor] = Fingerprints(wrapper, len(prints))
+                group = dist.get_process_group_ranks(wrapper.process_group)
+                mine = prints[actor] = Fingerprints(list(_averaged(wrapper)), group, len(prints))
                 mine.optimizer, mine.stepped = scene.optimizer(optimizer), recorder.places.here()
             if mine.optimizer == scene.actors.id_of(optimizer) and mine.due():
-                mine.take(wrapper, tuple(float(group.get("lr") or 0.0) for group in optimizer.param_groups))
+                known = _averaged(wrapper)
+                mine.take([known.get(name) for name in mine.names], rates_of(optimizer))
 
     def pre_hook(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if replicas.wrappers and not torch.compiler.is_compiling():
@@ -67,9 +70,15 @@ def install(scene: Scene) -> None:
         for actor, mine in prints.items():
             if actor not in drifting:
                 known = scene.actors.known[actor]
-                yield mine.replica(known.name, known.built)
+                names = [f"{known.name}.module.{parameter}" for parameter in mine.names]
+                yield mine.replica(known.name, names, known.built)
 
     scene.wrap(DistributedDataParallel, "__init__", scope="replica build", after=built)
     scene.wrap(DistributedDataParallel, "forward", scope="replica forward", before=forward)
     scene.patches.on_undo(register_optimizer_step_pre_hook(pre_hook).remove)
     scene.facts.append(tell)
+
+
+def _averaged(wrapper: DistributedDataParallel) -> dict[str, torch.Tensor]:
+    ignored = wrapper.parameters_to_ignore
+    return {name: one for name, one in wrapper.module.named_parameters() if name not in ignored}
