@@ -35,6 +35,8 @@ class Entry:
     shape: tuple[int, ...]
     mark: tuple[object, ...]
     name: str = ""
+    alias: str = ""
+    """After the class of a module that has it, when that is no part of a model that was called."""
     holders: dict[str, None] = field(default_factory=dict)
     trainable: bool = True
     registered: bool = False
@@ -113,6 +115,7 @@ class Register:
         for actor, optimizer in self.actors.optimizers():
             for parameter in parameters_of(optimizer):
                 self._parameter("", parameter).holders.setdefault(actor)
+        self._name_after_modules()
         self._adopt_loose()
         self._note_memory()
         self.note_gradients()
@@ -136,6 +139,22 @@ class Register:
         before = self._loose.get(id(parameter))
         again = before is not None and before.parameter() is parameter
         self._loose[id(parameter)] = _Loose(weakref.ref(parameter), name, backward, again)
+
+    def name_of(self, parameter: torch.Tensor) -> str:
+        entry = self.entries.get(id(parameter))
+        known = "" if entry is None else entry.name or entry.alias
+        return known or f"a tensor of shape {tuple(parameter.shape)}"
+
+    def _name_after_modules(self) -> None:
+        unnamed = {a: e for a, e in self.entries.items() if not e.name and not e.alias and e.holders}
+        for module in list(self.built) if unnamed else ():
+            for path, part in module.named_modules():
+                for name, parameter in part._parameters.items():
+                    entry = unnamed.get(id(parameter))
+                    if entry is not None and entry.parameter() is parameter:
+                        alias = ".".join(filter(None, (type(module).__name__, path, name)))
+                        entry.alias = max(entry.alias, alias, key=len)
+                        entry.built = self.built.get(part)
 
     def _adopt_loose(self) -> None:
         """A coefficient or a weight of a loss may be a parameter of its own."""
@@ -271,7 +290,7 @@ def _mark(parameter: torch.Tensor) -> tuple[object, ...]:
 
 def _frozen(entry: Entry, steps: dict[str, int], total: int) -> Parameter:
     return Parameter(
-        name=entry.name or f"a tensor of shape {entry.shape}",
+        name=entry.name or entry.alias or f"a tensor of shape {entry.shape}",
         shape=entry.shape,
         trainable=entry.trainable,
         holders=tuple(entry.holders),
@@ -302,7 +321,7 @@ def _group(group: dict[str, Any], register: Register) -> Group:
     eps = group.get("eps")
     known = eps if isinstance(eps, float) else None
     return Group(
-        parameters=tuple(_name(register, parameter) for parameter in parameters),
+        parameters=tuple(register.name_of(parameter) for parameter in parameters),
         lr=float(group.get("lr") or 0.0),
         weight_decay=float(group.get("weight_decay") or 0.0),
         eps=known,
@@ -319,11 +338,6 @@ def _at_once(group: dict[str, Any]) -> bool:
     if chosen is None and not fused:
         return all(parameter.is_cuda for parameter in group["params"])  # what torch itself chooses there
     return bool(chosen)
-
-
-def _name(register: Register, parameter: torch.Tensor) -> str:
-    entry = register.entries.get(id(parameter))
-    return entry.name if entry is not None and entry.name else f"a tensor of shape {tuple(parameter.shape)}"
 
 
 def _hidden_modules(root: nn.Module, name: str) -> Iterator[tuple[str, str, nn.Module]]:

@@ -70,7 +70,7 @@ def install(scene: Scene) -> None:
                 return  # in shares on the ranks, or nowhere yet
             weights = {one.data_ptr() for one in parameters}
             exchanged = weights <= passed.keys() or (bool(gradients) and gradients <= passed.keys())
-            names = [_name(scene, one) for one in parameters]
+            names = [scene.register.name_of(one) for one in parameters]
             prints = Fingerprints(names, range(dist.get_world_size()), _NUMBERS_FROM + len(copies))
             mine = copies[actor] = _Copy(prints, exchanged)
             prints.optimizer, prints.stepped = actor, recorder.places.here()
@@ -99,8 +99,3 @@ def install(scene: Scene) -> None:
             scene.wrap(dist, name, scope="collective", after=exchange)
     scene.patches.on_undo(register_optimizer_step_pre_hook(pre_hook).remove)
     scene.facts.append(tell)
-
-
-def _name(scene: Scene, parameter: torch.Tensor) -> str:
-    entry = scene.register.entries.get(id(parameter))
-    return entry.name if entry is not None and entry.name else f"a tensor of shape {tuple(parameter.shape)}"
