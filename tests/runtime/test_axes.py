@@ -47,6 +47,22 @@ def test_weights_normalised_over_samples_are_told_from_those_over_what_they_sum(
 
 
 @pytest.mark.parametrize(
+    "pooled",
+    [
+        lambda weights: (weights * VALUES).sum(1),
+        lambda weights: weights.transpose(1, 2) @ VALUES,
+    ],
+)
+def test_weights_normalised_one_by_one_are_all_one(pooled: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    def uses(axis: int) -> list[object]:
+        found = facts(lambda scores: pooled(scores[..., None].softmax(axis)).pow(2).mean(), features=5)
+        return [fact for fact in found if isinstance(fact, SoftmaxUse)]
+
+    assert len(uses(-1)) == 1
+    assert uses(1) == []
+
+
+@pytest.mark.parametrize(
     "use",
     [
         lambda nodes: (nodes.unsqueeze(-1) * VALUES).sum(0),  # attention over all nodes of one graph

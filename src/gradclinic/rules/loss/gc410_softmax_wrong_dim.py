@@ -36,7 +36,7 @@ rule = Rule(
     since="0.1.0",
     sources=(Source.STATIC, Source.RUNTIME),
     topic="loss and its input",
-    explains=("GC612", "GC412"),
+    explains=("GC612", "GC412", "GC206"),
 )
 
 BAD = """

@@ -43,9 +43,11 @@ class Weights:
         if op.name == "softmax" and axes >= 3 and op.dim not in (None, axes - 1):
             self._tell(op, where)
             return
-        over_samples = _over_samples(made)
+        over_samples, single = _over_samples(made), _over_one(made.through())
         if over_samples is not None and left.dim() == 3 and left.shape[-1] == (over_samples.shape or ())[-1]:
             self._tell(over_samples, where)
+        elif single is not None and left.dim() >= 3 and left.shape[-1] > 1:
+            self._tell(single, where)
 
     def _contracted(self, equation: str, operands: tuple[Any, ...], where: Location) -> None:
         """Samples run along the first axis of both factors and of the result."""
@@ -66,10 +68,11 @@ class Weights:
             return
         axis = axes % max(product.dim(), 1)
         for parent in made.parents:
-            op = _over_samples(parent)
+            op = _over_samples(parent) or _over_one(parent)
             shape = (op.shape or ()) if op is not None else ()
             # Each weight stands before its own row of values: (B, N) or (B, N, 1) times (B, N, D).
-            if op is not None and 0 < axis < len(shape) and product.shape[: axis + 1] == shape[: axis + 1]:
+            in_front = 0 < axis < len(shape) and product.shape[: axis + 1] == shape[: axis + 1]
+            if op is not None and in_front and shape[axis] > 1:
                 self._tell(op, where)
 
     def _tell(self, softmax: Op, used: Location) -> None:
@@ -84,3 +87,11 @@ def _over_samples(made: Made | None) -> Op | None:
     if made is None or made.op.name != "softmax" or made.op.dim != 0 or not made.op.shape:
         return None
     return made.op if made.op.shape[0] > 1 and max(made.op.shape[1:], default=1) > 1 else None
+
+
+def _over_one(made: Made | None) -> Op | None:
+    """The softmax over an axis of length one that this is: all of its weights are 1."""
+    op = made.op if made is not None else None
+    if op is None or op.name != "softmax" or not op.shape or op.dim is None or op.dim == 0:
+        return None
+    return op if op.shape[op.dim] == 1 and max(op.shape[1:]) > 1 else None
