@@ -160,6 +160,23 @@ def test_torchscript_compiles_as_ever() -> None:
     assert recording.problems == ()
 
 
+def _twice(x: torch.Tensor) -> torch.Tensor:
+    return x + x
+
+
+class Doubler:
+    def __init__(self, x: torch.Tensor) -> None:
+        self.x = _twice(x)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_scripted_class_finds_the_functions_beside_it() -> None:
+    with Recording():
+        torch.jit.script(Doubler)
+
+    assert Doubler(torch.ones(1)).x.item() == 2
+
+
 def test_a_compiled_model_compiles_in_one_piece_and_is_still_watched(record: Record) -> None:
     model = Scripted()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -25,8 +25,11 @@ def _on_bare_torch(scene: Scene, script: Any) -> Any:
     """TorchScript compiles the functions it finds from their source, and ours have none it can read."""
 
     @wraps(script)
-    def on_bare_torch(*args: Any, **kwargs: Any) -> Any:
+    def on_bare_torch(
+        obj: Any, optimize: None = None, _frames_up: int = 0, *args: Any, **kwargs: Any
+    ) -> Any:
         with scene.patches.lifted():
-            return script(*args, **kwargs)
+            # It looks up the names of a class in the frame of its caller, which is one further away.
+            return script(obj, optimize, _frames_up + 1, *args, **kwargs)
 
     return unseen(on_bare_torch)
