@@ -189,6 +189,37 @@ for x, y in loader:
     optimizer.step()
 """
 
+SCALER_THAT_MAY_BE_MISSING = """
+def train(model, loader, optimizer, scaler, most):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        if scaler is not None:
+            scaler.scale(loss).backward()
+        else:
+            loss.backward()
+        if most > 0:
+            nn.utils.clip_grad_norm_(model.parameters(), most)  # GC501
+        if scaler is not None:
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            optimizer.step()
+"""
+
+SAMPLER_CLASS_OF_EITHER_KIND = """
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler
+
+def main(rank, data, model, optimizer):
+    make_sampler = RandomSampler if rank == -1 else DistributedSampler
+    batches = DataLoader(data, sampler=make_sampler(data), batch_size=8)  # GC904
+    for epoch in range(10):
+        for x, y in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+"""
+
 RATE_OF_A_SCHEDULE_BUILT_ELSEWHERE = """
 from solvers import initialize_optimizer, initialize_scheduler
 
@@ -220,46 +251,3 @@ def test_it_is_told_where_it_is(name: str) -> None:
         if finding.location
     }
     assert told == marked
-
-
-GRAPH_OF_THE_PENALTY_USED_AGAIN = """
-def train(model, loader, optimizer):
-    penalty = model.head.weight.norm(p=1)
-    for x, y in loader:
-        loss = F.cross_entropy(model(x), y) + penalty
-        optimizer.zero_grad()
-        loss.backward(retain_graph=True)
-        optimizer.step()
-"""
-
-STATE_KEPT_BY_THE_MODEL = """
-def train(model, loader, optimizer):
-    model.init_hidden()
-    for x, y in loader:
-        loss = F.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward(retain_graph=True)
-        optimizer.step()
-"""
-
-OPTIMIZER_TOLD_WHAT_TO_STEP = """
-from optimizers import build_optimizer
-
-def main(model, loader):
-    optimizer = build_optimizer({key: model[key].parameters() for key in model})
-    model, optimizer, start = load_checkpoint(model, optimizer)
-    for x, y in loader:
-        optimizer.zero_grad()
-        F.cross_entropy(model.decoder(x), y).backward()
-        optimizer.step("decoder")
-
-if __name__ == "__main__":
-    main(nets, data)
-"""
-
-
-@pytest.mark.parametrize(
-    "source", [GRAPH_OF_THE_PENALTY_USED_AGAIN, STATE_KEPT_BY_THE_MODEL, OPTIMIZER_TOLD_WHAT_TO_STEP]
-)
-def test_what_only_looks_like_it_is_left_alone(source: str) -> None:
-    assert judge([observe_source(HEAD + dedent(source), "train.py")]) == ()

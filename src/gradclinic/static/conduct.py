@@ -57,8 +57,12 @@ def _training_forwards(tape: Tape, mode: Event) -> Iterator[Event]:
     after = tape.events[mode.index + 1 :]
     for position, event in enumerate(after):
         if event.kind is EventKind.FORWARD and event.actor == mode.actor and event.attrs["graph"]:
-            following = _until_next(after[position + 1 :], event)
-            if any(e.kind is EventKind.BACKWARD for e in following) and _trains(tape, event):
+            following = tuple(_until_next(after[position + 1 :], event))
+            aside = event.attrs.get("sweep") and any(
+                e.kind is EventKind.FORWARD and e.actor == event.actor and not e.attrs.get("sweep")
+                for e in following
+            )
+            if any(e.kind is EventKind.BACKWARD for e in following) and not aside and _trains(tape, event):
                 yield event
 
 

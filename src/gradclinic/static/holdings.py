@@ -6,7 +6,7 @@ import ast
 
 from gradclinic.facts import EventKind
 from gradclinic.static.conditions import truth
-from gradclinic.static.values import Frame, Instance, Keys, Model, Params, Value, overlap
+from gradclinic.static.values import Frame, Func, Instance, Keys, Model, Params, Value, overlap
 from gradclinic.static.walk import Walk
 
 
@@ -30,8 +30,16 @@ def rebound(walk: Walk, target: ast.Name, old: Value | None, new: Model) -> None
     """`model = Net()` once more: the name now stands for another model."""
     if not isinstance(old, Model) or old is new or overlap(old.whole(), new.whole()):
         return
+    if _is_parameter(walk.frame, target.id):
+        return  # of this call only: whoever called goes on with the model it has
     if not _known_otherwise(walk.frame, target.id, old):
         _replaced(walk, target.id, new.whole(), old.whole(), target)
+
+
+def _is_parameter(frame: Frame, name: str) -> bool:
+    owner = frame.owner
+    spec = owner.node.args if isinstance(owner, Func) else None
+    return spec is not None and name in {a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
 
 
 def _known_otherwise(frame: Frame | None, name: str, model: Model) -> bool:

@@ -224,7 +224,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         mode = args.get(0, "mode") if attr == "train" else Const(False)
         training = True if mode is None else truth(mode)
         walk.emit(EventKind.MODE, node, actor=base.name, models=base.whole(), attrs={"training": training})
-        modes.switch(base, training, walk.at(node))
+        modes.switch(base, training if not modes.varies(walk, node) else None, walk.at(node))
         return base
     if attr in ("parameters", "named_parameters", "trainable_parameters", "get_parameters"):
         return Params(base.whole())

@@ -33,6 +33,15 @@ def switch(model: Model, training: bool | None, where: Location | None, depth: i
             switch(inner, training, where, depth - 1)
 
 
+def varies(walk: Walk, call: ast.Call) -> bool:
+    """`for part in parts: part.train() if part.trains else part.eval()`: a name for models in both modes."""
+    loop = walk.sweeps[-1] if walk.sweeps else None
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    owners = frozenset(names_in(call.func)) & frozenset(names_in(loop.target))
+    return bool(owners) and {"train", "eval"} <= _names(walk, loop)
+
+
 def doubt(name: str, values: Iterable[Value]) -> None:
     """A call that cannot be followed may have put the models it reaches into either mode."""
     if words.harmless(name) and not _CHANGES_MODE.search(name):

@@ -155,7 +155,7 @@ def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | 
         return build(
             walk, ActorKind.SCHEDULE, name, node, of=optimizers, attrs={"torch": False, "kind": name}
         )
-    if optimizers and name[:1].isupper() and words.OPTIMIZER_WRAPPER.search(name):
+    if len(optimizers) == 1 and name[:1].isupper() and words.OPTIMIZER_WRAPPER.search(name):
         return next(part for part in known if isinstance(part, ActorRef))
     given_parameters = any(isinstance(part, Params) for part in known)
     label = walk.assigning.rsplit(".", 1)[-1]

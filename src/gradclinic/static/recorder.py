@@ -74,6 +74,11 @@ class Recorder:
         if id in self.actors:
             self.actors[id] = replace(self.actors[id], name=name)
 
+    def escapes(self, id: str) -> None:
+        """It was put where code out of sight can reach it."""
+        actor = self.actors[id]
+        self.actors[id] = replace(actor, attrs={**actor.attrs, "escapes": True})
+
     def _acting(self) -> dict[str, Actor]:
         """Actors that were built in sight or that something happened to; a mere mention is no actor."""
         seen = {draft.actor for draft in self.drafts}

@@ -136,6 +136,8 @@ def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Val
         base.attrs[target.attr] = value
         if isinstance(base, Instance) and isinstance(value, ActorRef):
             walk.recorder.rename(value.id, f"{_label(target)}")
+        elif isinstance(value, ActorRef):
+            walk.recorder.escapes(value.id)
     elif isinstance(base, Grad):
         assign_gradient(walk, base.of, value, target)
 

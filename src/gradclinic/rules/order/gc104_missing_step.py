@@ -98,8 +98,11 @@ def never_stepped(tape: Tape) -> Iterator[Finding]:
         timeline = tape.timeline(optimizer)
         if tape.count(EventKind.STEP, optimizer) or any(_may_update(event) for event in timeline):
             continue
+        built = next((e.index for e in tape.of_actor(optimizer, EventKind.BUILD)), -1)
         backwards = [
-            e for e in timeline if e.kind is EventKind.BACKWARD and e.optimizers and optimizer in e.optimizers
+            e
+            for e in timeline
+            if e.kind is EventKind.BACKWARD and e.optimizers and optimizer in e.optimizers and e.index > built
         ]
         if len(backwards) < ENOUGH_BACKWARDS or len(backwards) == len({e.where for e in backwards}):
             continue

@@ -106,6 +106,7 @@ def scaled_gradients_clipped(tape: Tape) -> Iterator[Finding]:
                         )
                     },
                     fix=_unscale(tape, scaler, update, clip),
+                    also=_scaled_way(update, clip, scaler),
                     confidence=0.96,
                     subject=optimizer,
                 )
@@ -122,3 +123,10 @@ def _unscale(tape: Tape, scaler: str, update: Update, clip: Event) -> Fix:
         changes=(Insert("{}.unscale_({})", words, Side.BEFORE, clip.where),),
         safe=len(tape.optimizers) == 1,
     )
+
+
+def _scaled_way(update: Update, clip: Event, scaler: str) -> tuple[Event, ...]:
+    """What makes a path one that scales: where nothing is scaled the same clip is right, and says nothing."""
+    if update.step.attrs.get("scaler") != scaler:
+        return ()
+    return (next(e for e in reversed(update.backwards) if e.index < clip.index), update.step)

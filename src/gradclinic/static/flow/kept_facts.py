@@ -35,8 +35,12 @@ def _spent(kept: Kept, log: Log, end: int) -> bool:
         return False
     if flow.grad is False or not flow.nodes or flow.form != "tensor" or kept.holder in log.emptied:
         return False
+    # What a branch left may have been detached in it, after the backward there say.
+    exact = flow.grad is None and not flow.certain
     return any(
-        use.whole and flow.nodes <= use.flow.nodes and kept.branch == use.branch[: len(kept.branch)]
+        use.whole
+        and flow.nodes <= use.flow.nodes
+        and kept.branch == (use.branch if exact else use.branch[: len(kept.branch)])
         for use in log.uses[:end]
     )
 

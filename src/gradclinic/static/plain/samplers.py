@@ -11,7 +11,7 @@ from gradclinic.static import words
 from gradclinic.static.plain.scopes import scopes
 from gradclinic.static.syntax import last_name, names_in
 
-WORDS = ("DistributedSampler(",)
+WORDS = ("DistributedSampler",)
 _TOLD = (
     "set_epoch",
     ".epoch =",
@@ -30,16 +30,42 @@ _HELD_OUT = words.Pattern(r"val|test|eval|dev|valid|infer|predict", re.I)
 def read(tree: ast.Module, text: str, path: str) -> Iterator[ShardedShuffle]:
     if any(word in text for word in _TOLD) or not _trains_in_epochs(tree):
         return
+    makers = {"DistributedSampler"} | _called_otherwise(tree)
     for scope in scopes(tree):
         for node in scope.nodes:
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _shuffles(node.value):
+            if not isinstance(node, ast.Assign):
+                continue
+            for call in _made_by(node.value):
                 about = [last_name(node.targets[0]), *names_in(node.value)]
-                if not any(_HELD_OUT.search(name) for name in about):
-                    yield ShardedShuffle(scope.at(node.value, path), None)
+                if _shuffles(call, makers) and not any(_HELD_OUT.search(name) for name in about):
+                    yield ShardedShuffle(scope.at(call, path), None)
 
 
-def _shuffles(call: ast.Call) -> bool:
-    if last_name(call.func) != "DistributedSampler":
+def _called_otherwise(tree: ast.Module) -> set[str]:
+    """`sampler = RandomSampler if rank == -1 else DistributedSampler`, the class and not one of it."""
+    return {
+        last_name(node.targets[0])
+        for scope in scopes(tree)
+        for node in scope.nodes
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.IfExp)
+        and "DistributedSampler" in (last_name(node.value.body), last_name(node.value.orelse))
+        and not any(isinstance(part, ast.Call) for part in (node.value.body, node.value.orelse))
+    }
+
+
+def _made_by(value: ast.expr) -> list[ast.Call]:
+    """The call itself, those of either branch, and the sampler handed to a loader."""
+    if isinstance(value, ast.IfExp):
+        return [*_made_by(value.body), *_made_by(value.orelse)]
+    if not isinstance(value, ast.Call):
+        return []
+    given = [k.value for k in value.keywords if k.arg == "sampler" and isinstance(k.value, ast.Call)]
+    return [value, *(call for call in given if isinstance(call, ast.Call))]
+
+
+def _shuffles(call: ast.Call, makers: set[str]) -> bool:
+    if last_name(call.func) not in makers:
         return False
     shuffle = next((keyword.value for keyword in call.keywords if keyword.arg == "shuffle"), None)
     if shuffle is None:
@@ -50,9 +76,9 @@ def _shuffles(call: ast.Call) -> bool:
 def _trains_in_epochs(tree: ast.Module) -> bool:
     """Whether the batches and the epochs are looped over in this file: elsewhere the epoch may be set."""
     loops = [node for scope in scopes(tree) for node in scope.nodes if isinstance(node, ast.For)]
-    epochs = any(words.EPOCH_NAME.search(name) for loop in loops for name in names_in(loop.target))
+    epochs = [loop for loop in loops if any(words.EPOCH_NAME.search(name) for name in names_in(loop.target))]
     batches = any(
         any(words.LOADER_NAME.search(name) for name in names_in(loop.iter)) and "backward" in names_in(loop)
         for loop in loops
     )
-    return epochs and batches
+    return bool(epochs) and (batches or any("backward" in names_in(loop) for loop in epochs))

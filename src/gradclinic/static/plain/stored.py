@@ -13,6 +13,8 @@ from gradclinic.static.syntax import children, last_name, names_in, nodes_in
 WORDS = ("__getitem__",)
 _SEEN = "the sample is no copy of what is stored, and is changed in place"
 _COPIED = "the generator is made once, and each worker starts with a copy of it"
+_FORMS = frozenset({"Path", "str", "int", "float", "list", "tuple", "as_tensor", "asarray", "from_numpy"})
+"""Calls that give the same thing back in another form, at the first time and at every other."""
 _GENERATORS = frozenset({"RandomState", "default_rng", "Random", "Generator"})
 
 
@@ -131,8 +133,9 @@ def _written(target: ast.Subscript, value: ast.expr, index: str, aliases: dict[s
         return held if held and ast.unparse(target) in ast.unparse(value) else ""
     direct = _stored_sample(target, index, aliases)
     if direct:
-        # What is written for the first time is a cache, and rightly so.
-        return direct if ast.unparse(target) in ast.unparse(value) else ""
+        # What is written for the first time is a cache, and rightly so; `files[i] = Path(files[i])` as well.
+        same = isinstance(value, ast.Call) and last_name(value.func) in _FORMS and len(value.args) == 1
+        return direct if ast.unparse(target) in ast.unparse(value) and not same else ""
     held = _stored_sample(target.value, index, aliases)
     return (
         held if held and isinstance(target.value, ast.Name) and not isinstance(target.slice, ast.Name) else ""

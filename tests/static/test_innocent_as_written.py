@@ -1,0 +1,180 @@
+"""Correct programs that read like a fault, in the smallest form of how respected projects have them."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from tests.rules.scripts import codes_by_lint
+
+HEAD = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+"""
+
+GRAPH_OF_THE_PENALTY_USED_AGAIN = """
+def train(model, loader, optimizer):
+    penalty = model.head.weight.norm(p=1)
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y) + penalty
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+
+STATE_KEPT_BY_THE_MODEL = """
+def train(model, loader, optimizer):
+    model.init_hidden()
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+
+OPTIMIZER_TOLD_WHAT_TO_STEP = """
+from optimizers import build_optimizer
+
+def main(model, loader):
+    optimizer = build_optimizer({key: model[key].parameters() for key in model})
+    model, optimizer, start = load_checkpoint(model, optimizer)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model.decoder(x), y).backward()
+        optimizer.step("decoder")
+
+if __name__ == "__main__":
+    main(nets, data)
+"""
+
+SCALER_OF_TWO_CONDITIONS = """
+def train(model, loader, optimizer, scaler, args):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        if args.fp16:
+            scaler.scale(loss).backward()
+        else:
+            loss.backward()
+        if scaler is not None:
+            scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if scaler is not None:
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            optimizer.step()
+"""
+
+MODEL_FOR_INFERENCE_ONLY = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+def export(model, x):
+    model = Net()
+    return model(x)
+
+def main(loader):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        export(model, x)
+
+if __name__ == "__main__":
+    main(data)
+"""
+
+OPTIMIZERS_BEHIND_ONE_FACE = """
+from optimizers import CombinedOptimizer
+
+def main(body, head, loader, scaler):
+    slow = torch.optim.SGD(body.parameters(), lr=0.1)
+    fast = torch.optim.AdamW(head.parameters(), lr=0.1)
+    optimizer = CombinedOptimizer([slow, fast])
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(head(body(x)), y).backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    main(nets, heads, data, None)
+"""
+
+OPTIMIZER_OF_A_LATER_TASK = """
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+def main(model, loader):
+    train(model, loader)
+    later = torch.optim.SGD(model.parameters(), lr=0.01)
+    print(later)
+
+if __name__ == "__main__":
+    main(net, data)
+"""
+
+PARTS_IN_MODES_OF_THEIR_OWN = """
+def train(entries, loader, optimizer):
+    for entry in entries:
+        if entry.trainable:
+            entry.model.train()
+        else:
+            entry.model.eval()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = 0
+        for entry in entries:
+            loss = loss + F.cross_entropy(entry.model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+
+SCHEDULE_STEPPED_BY_A_HOOK = """
+from framework import Agent, train_experience
+
+def main(stream):
+    agent = Agent()
+    agent.model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(agent.model.parameters(), lr=0.1)
+    agent.scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.99)
+    agent.add_post_hooks(lambda a, e: a.scheduler.step())
+    for x, y in stream:
+        optimizer.zero_grad()
+        F.cross_entropy(agent.model(x), y).backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    main(data)
+"""
+
+DETACHED_WITH_THE_BACKWARD = """
+def chunked(model, chunks, optimizer, with_backward):
+    losses = []
+    for x, y in chunks:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        if with_backward:
+            loss.backward()
+            loss = loss.detach()
+        losses.append(loss)
+        optimizer.step()
+    return sum(losses)
+"""
+
+PROGRAMS = {name: source for name, source in globals().items() if name.isupper() and name != "HEAD"}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_left_alone(name: str) -> None:
+    assert codes_by_lint(HEAD + dedent(PROGRAMS[name])) == []
