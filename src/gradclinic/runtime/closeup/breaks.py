@@ -103,6 +103,8 @@ class Breaks:
         """Breaks behind a summand without a graph, added to one that has a graph."""
         if name not in _SUMS or result.numel() != 1 or not result.requires_grad:
             return frozenset()
+        if _lends_gradient(args, result):
+            return frozenset()
         for given in args[:2]:
             if isinstance(given, torch.Tensor):
                 made = self._trail.of(given)
@@ -131,6 +133,12 @@ def _likeliest(breaks: Iterable[Break]) -> frozenset[Break]:
     if not ranked or ranked[0].kind is CutKind.NO_GRAD:
         return frozenset(ranked[:1])
     return frozenset(one for one in ranked if one.kind is ranked[0].kind)
+
+
+def _lends_gradient(args: tuple[Any, ...], result: torch.Tensor) -> bool:
+    """`value + (surrogate - surrogate.item())`: what has the graph is zero, there for its gradient alone."""
+    carrying = [one for one in (*args[:2], result) if isinstance(one, torch.Tensor) and one.requires_grad]
+    return any(one.numel() == 1 and number(one) == 0 for one in carrying)
 
 
 def edge_of(name: str, args: tuple[Any, ...], parents: list[Made], where: Location) -> Edge | None:
