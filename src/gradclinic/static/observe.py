@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 
 from gradclinic.facts import EventKind, Location, Observation, Source, Tape
@@ -31,6 +32,8 @@ _TELLING = frozenset(
 
 _HAPPENS = ("backward", "step")
 """Without these words nothing on a tape can stand in a file itself."""
+ACTING = re.compile(r"backward|unscale_|clip_|[Ss]caler|SCALER|\b(manual_step|step|train|eval)\s*[\[(\\]")
+"""What stands in every file that has a root to walk from; `timesteps` alone is none."""
 _DRIVES = ("train", "optim", "fit(")
 """Without these it does not drive the training of another module either."""
 
@@ -57,7 +60,7 @@ def _loops(
     tree: ast.Module, text: str, path: str, modules: Mapping[str, Module]
 ) -> tuple[tuple[object, ...], ...]:
     """The tapes of the file, each root with its paths."""
-    if not modules and not any(word in text for word in _HAPPENS):
+    if not modules and not (any(word in text for word in _HAPPENS) and ACTING.search(text)):
         return ()
     survey = Survey(tree, modules)
     relevance = Relevance(survey)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 
+from gradclinic.facts import Location
 from gradclinic.frozen import record
 from gradclinic.static import words
 from gradclinic.static.abilities import ACTS, Branches, Can
@@ -81,6 +82,8 @@ class Survey:
         """What each name stands for, as far as it has been asked."""
         self.names: dict[ast.AST, frozenset[str]] = {}
         """All names in a piece of code, where they have been asked for."""
+        self.places: dict[tuple[ast.AST, str], Location] = {}
+        """Where pieces of code stand, by the function they are walked in, as far as it has been asked."""
         self.layers: dict[tuple[ast.ClassDef, int], tuple[str, ...] | None] = {}
         """Layers that care for the mode, of each class where they have been asked for, by depth."""
         self.defaults: dict[str, float] = {}

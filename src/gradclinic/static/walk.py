@@ -119,8 +119,14 @@ class Walk:
     """Depth of branches taken only when the scaler did or did not skip a step."""
 
     def at(self, node: ast.AST) -> Location:
-        path = self.frame.module.path or self.path
-        return Location(path, node.lineno, node.col_offset, self.frame.qualname)  # type: ignore[attr-defined]
+        """One object for all paths and iterations that come by: tapes are compared by their places."""
+        key = (node, self.frame.qualname)
+        place = self.survey.places.get(key)
+        if place is None:
+            path = self.frame.module.path or self.path
+            place = Location(path, node.lineno, node.col_offset, key[1])  # type: ignore[attr-defined]
+            self.survey.places[key] = place
+        return place
 
     def emit(
         self,

@@ -1,0 +1,21 @@
+"""A file is surveyed only if its text has a word that a root can come from: none may be missing there."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradclinic.static import words
+from gradclinic.static.abilities import ACTS, Can
+from gradclinic.static.observe import ACTING
+
+TELLING = sorted(name for name, can in ACTS.items() if can & Can.TELL)
+
+
+@pytest.mark.parametrize("name", [*TELLING, *sorted(words.CLIPS), "loss_scaler", "NativeScaler"])
+@pytest.mark.parametrize("call", ["trainer.{}(loss, optimizer)", "{} (loss)", "handles.{}[0]()"])
+def test_every_call_that_tells_is_heard_in_the_text(name, call):
+    assert ACTING.search(call.format(name))
+
+
+def test_a_file_that_only_counts_is_not():
+    assert not ACTING.search("timesteps = num_steps + training_step(1)  # a step of the train")
