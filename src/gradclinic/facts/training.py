@@ -186,6 +186,8 @@ class Training:
     suspect: Origin | None = None
     """An operation whose slope was seen to be infinite."""
     activations: tuple[Activation, ...] = ()
+    cut_short: bool = False
+    """The script was ended after the number of updates the user asked to see; it would have gone on."""
 
     @cached_property
     def losses(self) -> tuple[tuple[int, float], ...]:

@@ -143,8 +143,13 @@ class Recorder:
         if problem not in self.problems:
             self.problems.append(problem)
 
+    @property
+    def enough(self) -> bool:
+        """As many steps were taken as the user asked to see."""
+        return self._step_limit is not None and self.steps >= self._step_limit
+
     def stop_if_enough(self) -> None:
-        if self._step_limit is not None and self.steps >= self._step_limit and self.watching:
+        if self.enough and self.watching:
             raise StopTraining(0)
 
     def tape(self, *, complete: bool) -> Tape:

@@ -163,7 +163,9 @@ def updates_too_small(training: Training) -> Iterator[Finding]:
     if outcome.verdict is Verdict.LEARNING or outcome.updates < FEWEST or training.breakdown is not None:
         return
     if _never_above_zero(training):
-        yield _nothing_moves(training)
+        # A warm-up that begins at 0 and rises once per epoch may have been cut off in its first.
+        if not training.cut_short:
+            yield _nothing_moves(training)
         return
     ratios = [ratio for _, ratio in training.typical_ratios]
     # Weights that have not moved in the whole run did not make the loss what it is, whatever its noise.

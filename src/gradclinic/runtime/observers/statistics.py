@@ -222,7 +222,8 @@ class Statistics:
         active = [account for account in self.accounts.values() if account.index]
         for account in active:
             if account.actor in known:
-                yield account.training(known[account.actor], alone=len(active) == 1)
+                enough = self.scene.recorder.enough
+                yield account.training(known[account.actor], alone=len(active) == 1, cut_short=enough)
 
 
 def install(scene: Scene) -> None:

@@ -252,7 +252,7 @@ class Account:
         often = sum(not s.skipped and not ok for s, ok in zip(rows, sound, strict=True)) > _SELDOM * len(rows)
         return len(rows) >= _SOUND and all(sound[-_SOUND:]) and not often
 
-    def training(self, actor: Actor, *, alone: bool) -> Training:
+    def training(self, actor: Actor, *, alone: bool, cut_short: bool) -> Training:
         count = len(self.tensors)
         return Training(
             optimizer=actor,
@@ -272,6 +272,7 @@ class Account:
             sense=self.signals.sense,
             suspect=self.signals.suspect,
             activations=self.signals.activations(),
+            cut_short=cut_short,
         )
 
 
