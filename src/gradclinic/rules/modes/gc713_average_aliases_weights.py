@@ -2,8 +2,9 @@
 
 ## What it finds
 A second model whose parameters share memory with the model that trains, an average that the live
-weights are mixed into and that is their own memory, and a remembered state_dict that is loaded back
-after updates and turns out to be the model's own memory.
+weights are mixed into and that is their own memory, a remembered state_dict that is loaded back
+after updates and turns out to be the model's own memory, and a model that is given its own state as if
+it were another's.
 
 ## Why it hurts
 `state_dict()`, `p.data` and `copy.copy` hand out the same memory. An average, a target network
@@ -137,6 +138,16 @@ def loaded_onto_itself(load: Load) -> Iterator[Finding]:
             evidence={"entries that are the model's own": f"{load.aliases} of {load.wanted}"},
             fix="keep a copy: copy.deepcopy(model.state_dict())",
             confidence=0.96,
+            subject=load.model,
+        )
+    # Some of its own entries are those that a checkpoint had no others for; all of them are no checkpoint.
+    elif load.aliases == load.wanted > 0 and not load.where.via:
+        yield rule.finding(
+            f"{load.model} is given its own state: the two are one model, and nothing is copied",
+            load.where,
+            evidence={"entries that are the model's own": f"{load.aliases} of {load.wanted}"},
+            fix="make the second a model of its own: copy.deepcopy(model)",
+            confidence=0.9,
             subject=load.model,
         )
 
