@@ -57,7 +57,7 @@ def last_name(node: ast.AST) -> str:
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """What `ast.iter_child_nodes` gives and has parts of its own, in a fifth of the time."""
+    """What `ast.iter_child_nodes` gives and has parts of its own, in less than half of the time."""
     found: list[ast.AST] = []
     for name in PART_FIELDS[type(node)]:
         value = getattr(node, name)

@@ -109,7 +109,7 @@ def _telling_functions(tree: ast.Module, text: str) -> list[tuple[FunctionNode, 
         for member in owner.body if owner else [node]:
             if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 body = "\n".join(lines[member.lineno - 1 : member.end_lineno])
-                # The pattern takes a hundred times as long as looking for its words.
+                # The pattern takes far longer than looking for its words.
                 if any(word in body for word in words_of_calls) and calls.search(body):
                     found.append((member, owner))
     return found
