@@ -189,6 +189,30 @@ for x, y in loader:
     optimizer.step()
 """
 
+CRITERION_FROM_OUTSIDE = """
+def train(model, loader, optimizer, criterion, accumulation_steps):
+    optimizer.zero_grad()
+    for i, (x, y) in enumerate(loader):
+        loss = criterion(model(x), y)
+        loss.backward()  # GC106
+        if (i + 1) % accumulation_steps == 0 or i + 1 == len(loader):
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+FAKES_WERE_DETACHED = """
+def train(G, D, loader, of_generator, of_discriminator, criterion):
+    for real, label in loader:
+        fake = G(torch.randn(8, 100))
+        of_discriminator.zero_grad()
+        loss = criterion(D(real), label) + criterion(D(fake.detach()), label)
+        loss.backward(retain_graph=True)  # GC209
+        of_discriminator.step()
+        of_generator.zero_grad()
+        criterion(D(fake), label).backward()
+        of_generator.step()
+"""
+
 SCALER_THAT_MAY_BE_MISSING = """
 def train(model, loader, optimizer, scaler, most):
     for x, y in loader:

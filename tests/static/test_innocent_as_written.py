@@ -24,6 +24,38 @@ def train(model, loader, optimizer):
         optimizer.step()
 """
 
+FAKES_USED_TWICE = """
+def train(G, D, loader, of_generator, of_discriminator, criterion):
+    for real, label in loader:
+        fake = G(torch.randn(8, 100))
+        of_discriminator.zero_grad()
+        loss = criterion(D(real), label) + criterion(D(fake), label)
+        loss.backward(retain_graph=True)
+        of_discriminator.step()
+        of_generator.zero_grad()
+        criterion(D(fake), label).backward()
+        of_generator.step()
+"""
+
+FAKES_OF_A_GENERATOR_OUT_OF_SIGHT = """
+from models import Critic, Generator
+
+gen, critic = Generator(), Critic()
+of_gen = torch.optim.Adam(gen.parameters())
+of_critic = torch.optim.Adam(critic.parameters())
+for real, label in loader:
+    for _ in range(5):
+        fake = gen(torch.randn(8, 100))
+        loss = critic(fake).mean() - critic(real).mean()
+        critic.zero_grad()
+        loss.backward(retain_graph=True)
+        of_critic.step()
+    gain = -critic(fake).mean()
+    gen.zero_grad()
+    gain.backward()
+    of_gen.step()
+"""
+
 STATE_KEPT_BY_THE_MODEL = """
 def train(model, loader, optimizer):
     model.init_hidden()

@@ -99,7 +99,7 @@ def infer(walk: Walk, name: str, path: str) -> Value:
     if role in ("accelerator", "fabric"):
         return Accelerator("accelerate" if role == "accelerator" else "fabric")
     if role == "criterion":
-        return Criterion(mean=None)
+        return Criterion()  # which averages, unless somebody says otherwise
     setting = _setting(walk, name, path)
     if isinstance(setting, Num):
         return setting

@@ -233,7 +233,7 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
     if _computes(func, name):
         machine.ids += 1
         nodes = frozenset({machine.ids}).union(*(flow.nodes for flow in live))
-        anew = all(flow.anew for flow in live) and not any(hidden(value) for value in values)
+        anew = all(flow.anew for flow in live) and not any(_may_share(value) for value in values)
         return Flow(nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew)
     if words.harmless(name):
         return Unknown(f"{path}()")
@@ -241,9 +241,16 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
     return shadowed(f"{path}()") if may else Unknown(f"{path}()")
 
 
+def _may_share(value: Value) -> bool:
+    """Whether it may carry a graph, or was made out of sight by something that does not sound like data."""
+    made = isinstance(value, Unknown) and "()" in value.path and not _DATA.search(value.path)
+    return hidden(value) or made
+
+
 def _computes(func: Value, name: str) -> bool:
     """Whether it sounds like running a model or a loss on something."""
-    if name[:1].isupper() or _PREPARES.match(name):
+    # `D` and `G` are models, `Net` is a class.
+    if (name[:1].isupper() and len(name) > 1) or _PREPARES.match(name):
         return False
     receiver = func.path.rsplit(".", 1)[-1] if isinstance(func, Unknown) else ""
     return bool(
@@ -256,6 +263,7 @@ def _computes(func: Value, name: str) -> bool:
 _PREPARES = words.Pattern(
     r"_?(build|create|get|make|load|init|setup|set|prepare|wrap|save|update|log|reset|print|plot)"
 )
+_DATA = words.Pattern(r"^torch\.|[Ll]oad|[Dd]ata|[Bb]atch|[Ss]ampl|[Mm]emory|[Bb]uffer|[Rr]eplay|next|env")
 _FORWARDS = frozenset(
     {"forward", "encode", "decode", "predict", "evaluate", "evaluate_actions", "sample_normal", "get_value"}
 )

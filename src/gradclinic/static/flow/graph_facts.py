@@ -83,7 +83,7 @@ def _retained(log: Log, sites: dict[Location, list[Use]]) -> Iterator[RetainedGr
 
 def _alone(log: Log, flow: Flow) -> bool:
     """Whether only what is seen can share its graph; models out of sight may remember what they computed."""
-    return flow.known or (flow.anew and bool(flow.nodes) and not log.remembers)
+    return flow.known or (flow.anew and bool(flow.nodes) and bool(log.marks) and not log.remembers)
 
 
 def _trains(flow: Flow) -> bool:
