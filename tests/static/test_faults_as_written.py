@@ -258,6 +258,35 @@ def train(model, loader, config):
         print(scheduler.get_lr())  # GC308
 """
 
+MODEL_THAT_TRAINS_AND_EVALUATES_ITSELF = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(1, 8, 3), nn.Linear(8, 10)
+        self.optimizer = torch.optim.Adam(self.parameters())
+
+    def forward(self, x):
+        return self.head(F.dropout(self.conv(x).mean((2, 3)), training=self.training))
+
+    def fit(self, loader):
+        self.train()
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            F.cross_entropy(self.forward(x), y).backward()
+            self.optimizer.step()
+
+    def score(self, loader):
+        self.eval()  # GC703
+        total = 0
+        for x, y in loader:
+            total += F.cross_entropy(self.forward(x), y).item()
+        return total
+
+net = Net()
+net.fit(train_loader)
+print(net.score(test_loader))
+"""
+
 PROGRAMS = {name: source for name, source in globals().items() if name.isupper() and name != "HEAD"}
 
 

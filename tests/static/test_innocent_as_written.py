@@ -6,6 +6,8 @@ from textwrap import dedent
 
 import pytest
 
+from gradclinic.engine import judge
+from gradclinic.static import observe_source
 from tests.rules.scripts import codes_by_lint
 
 HEAD = """
@@ -204,9 +206,59 @@ def chunked(model, chunks, optimizer, with_backward):
     return sum(losses)
 """
 
+MODEL_THAT_EVALUATES_ITSELF_WITHOUT_GRADIENTS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(1, 8, 3), nn.Linear(8, 10)
+        self.optimizer = torch.optim.Adam(self.parameters())
+
+    def forward(self, x):
+        return self.head(F.dropout(self.conv(x).mean((2, 3)), training=self.training))
+
+    def fit(self, loader):
+        self.train()
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            F.cross_entropy(self.forward(x), y).backward()
+            self.optimizer.step()
+
+    @torch.no_grad()
+    def score(self, loader):
+        self.eval()
+        total = 0
+        for x, y in loader:
+            total += F.cross_entropy(self.forward(x), y).item()
+        return total
+
+net = Net()
+net.fit(train_loader)
+print(net.score(test_loader))
+"""
+
 PROGRAMS = {name: source for name, source in globals().items() if name.isupper() and name != "HEAD"}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_is_left_alone(name: str) -> None:
     assert codes_by_lint(HEAD + dedent(PROGRAMS[name])) == []
+
+
+def test_a_test_of_an_optimizer_is_no_training_loop() -> None:
+    source = dedent(
+        """
+        import torch
+
+        def test_rate(rate):
+            weight = torch.nn.Parameter(torch.ones(3))
+            optimizer = torch.optim.SGD([weight], lr=rate)
+            for _ in range(3):
+                weight.square().sum().backward()
+                optimizer.step()
+        """
+    )
+    told = {
+        path: {f.code for f in judge([observe_source(source, path)])}
+        for path in ("tests/test_rate.py", "a.py")
+    }
+    assert told == {"tests/test_rate.py": set(), "a.py": {"GC101"}}

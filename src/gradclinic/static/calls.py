@@ -78,6 +78,8 @@ def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.C
         return call(walk, library(f"{base.name}.{attr}"), args, node, attr)
     if isinstance(base, Instance):
         found = base.attrs.get(attr) or base.cls.find(attr)
+        if attr == "forward" and base.model is not None and _merely_computes(walk, found):
+            return methods.forward(walk, base.model, args, node)
         if found is not None:
             return call(walk, get_attribute(walk, base, attr), args, node, attr)
         handled = methods.call_inherited(walk, base, attr, args, node)
@@ -178,6 +180,11 @@ def _acts(walk: Walk, cls: ClassDef) -> bool:
         for member in cls.attrs.values()
         if isinstance(member, Func)
     )
+
+
+def _merely_computes(walk: Walk, method: Value | None) -> bool:
+    """Whether `self.forward(x)` is what `self(x)` is: one forward of the whole, not of each of its parts."""
+    return isinstance(method, Func) and not without_gradients(method) and not walk.can(method.node) & Can.ACT
 
 
 def _call_instance(walk: Walk, instance: Instance, args: Arguments, node: ast.Call) -> Value:

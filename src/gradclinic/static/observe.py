@@ -62,13 +62,13 @@ def _loops(
     """The tapes of the file, each root with its paths."""
     if not modules and not (any(word in text for word in _HAPPENS) and ACTING.search(text)):
         return ()
+    if _tests(text, path):
+        return ()
     survey = Survey(tree, modules)
     relevance = Relevance(survey)
     cases: list[tuple[object, ...]] = []
     reached: set[ast.AST] = set()
     budget = Budget(STEPS_PER_FILE)
-    # `test_net.py` may well be the evaluation itself.
-    tests = words.TEST_FILE.search(path) is not None and "def test_" in text
     told: set[tuple[type, Location | None]] = set()
     for root in find_roots(tree, survey):
         if root.node in reached or not budget.left():
@@ -77,12 +77,19 @@ def _loops(
         telling = _distinct([tape for tape in tapes if tape.kinds & _TELLING])
         if telling:
             cases.append(telling)
-        evaluated = () if tests else evaluations(telling or tapes)
-        for fact in (*modes_of_training(telling), *evaluated):
+        for fact in (*modes_of_training(telling), *evaluations(telling or tapes)):
             if (type(fact), fact.where) not in told:
                 told.add((type(fact), fact.where))
                 cases.append((fact,))
     return tuple(cases)
+
+
+def _tests(text: str, path: str) -> bool:
+    """Whether the file tests something: its loops go a few steps, and in the order that is tested.
+
+    The name alone does not tell: `test_net.py` may well be the evaluation itself.
+    """
+    return words.TEST_FILE.search(path) is not None and "def test_" in text
 
 
 def _distinct(tapes: list[Tape]) -> tuple[Tape, ...]:
