@@ -236,6 +236,28 @@ net.fit(train_loader)
 print(net.score(test_loader))
 """
 
+ONE_FUNCTION_TO_TRAIN_AND_EVALUATE = """
+class Trainer:
+    def __init__(self, model):
+        self.model, self.criterion = model, nn.CrossEntropyLoss()
+        self.optimizer = torch.optim.Adam(model.parameters())
+
+    def run_epoch(self, loader, train=True):
+        self.model.train(train)
+        for x, y in loader:
+            with torch.set_grad_enabled(self.learns(train)):
+                loss = self.criterion(self.model(x), y)
+            if train:
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+
+    def fit(self, loader, held_out):
+        for epoch in range(10):
+            self.run_epoch(loader)
+            self.run_epoch(held_out, train=False)
+"""
+
 PROGRAMS = {name: source for name, source in globals().items() if name.isupper() and name != "HEAD"}
 
 

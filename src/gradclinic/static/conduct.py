@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape, surely
 
 NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
-Verdicts = dict[Location, "ModeOfTraining | Evaluation | None"]
+Place = tuple[Location, Location | None]
+"""Where something happens to a model, and the eval() it is under: a function may train and evaluate."""
+Verdicts = dict[Place, "ModeOfTraining | Evaluation | None"]
 """For each place of interest on one path: the fact, or None where this path speaks against it."""
 
 
@@ -43,10 +45,10 @@ def _trained_in_eval(tape: Tape) -> Verdicts:
             and trained.attrs.get("layers") != ()
         )
         if not forgotten:
-            verdicts.setdefault(mode.where, None)
+            verdicts.setdefault((mode.where, None), None)
         elif _evaluated_between(tape, mode, trained):
             layers = trained.attrs.get("layers") or ()
-            verdicts[mode.where] = ModeOfTraining(
+            verdicts[mode.where, None] = ModeOfTraining(
                 mode.actor or "model", None, None, layers, trained.where, mode.where
             )
     return verdicts
@@ -110,10 +112,8 @@ def _evaluated(tape: Tape) -> Verdicts:
     trains = EventKind.STEP in tape.kinds and EventKind.BACKWARD in tape.kinds
     for event in tape.of_kind(EventKind.FORWARD):
         fact = _evaluation(tape, event, trains=trains)
-        if fact is None or event.where in verdicts:
-            verdicts[event.where] = None if fact is None else verdicts[event.where]
-        else:
-            verdicts[event.where] = fact
+        place = (event.where, event.attrs.get("set_at") if "plainly" in event.attrs else None)
+        verdicts[place] = None if fact is None else verdicts.get(place, fact)
     return verdicts
 
 
@@ -123,7 +123,9 @@ def _evaluation(tape: Tape, event: Event, *, trains: bool) -> Evaluation | None:
         return None
     if attrs["graph"] and attrs["training"] is False:
         evidence = "a loop in eval mode that trains nothing"
-        if not attrs.get("sweep") or _used_by_a_backward(tape, event):
+        if not (_evaluates_by_flag(tape, event) if "plainly" in attrs else attrs.get("sweep")):
+            return None
+        if _used_by_a_backward(tape, event):
             return None
     elif trains and not attrs["graph"] and attrs["training"] and _measured(tape, event):
         evidence = "without gradients, for a loss or a metric"
@@ -141,14 +143,33 @@ def _evaluation(tape: Tape, event: Event, *, trains: bool) -> Evaluation | None:
     )
 
 
+def _evaluates_by_flag(tape: Tape, forward: Event) -> bool:
+    """Whether a loop that trains as well is gone through in eval mode, without a backward until it ends."""
+    if not forward.attrs["plainly"] or forward.attrs["aside"] or not _trained_here(tape, forward):
+        return False
+    for event in tape.events[forward.index + 1 :]:
+        if event.kind in (EventKind.BACKWARD, EventKind.STEP, EventKind.OPAQUE):
+            return False
+        if event.kind is EventKind.MODE and event.actor == forward.actor:
+            return event.attrs["training"] is True
+    return True
+
+
 def _trained_elsewhere(tape: Tape, evaluated: Event) -> bool:
     """Whether this very model is called in train mode at another place, and a backward follows."""
+    return any(where != evaluated.where for where in _places_of_training(tape, evaluated))
+
+
+def _trained_here(tape: Tape, evaluated: Event) -> bool:
+    return any(where == evaluated.where for where in _places_of_training(tape, evaluated))
+
+
+def _places_of_training(tape: Tape, evaluated: Event) -> Iterator[Location]:
     for event in tape.of_kind(EventKind.FORWARD):
-        if event.actor == evaluated.actor and event.where != evaluated.where and event.attrs["training"]:
+        if event.actor == evaluated.actor and event.attrs["training"] and event.attrs["graph"]:
             following = _until_next(tape.events[event.index + 1 :], event)
-            if event.attrs["graph"] and any(e.kind is EventKind.BACKWARD for e in following):
-                return True
-    return False
+            if any(e.kind is EventKind.BACKWARD for e in following):
+                yield event.where
 
 
 def _measured(tape: Tape, forward: Event) -> bool:

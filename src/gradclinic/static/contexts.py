@@ -20,7 +20,7 @@ def enter(walk: Walk, node: ast.expr) -> tuple[Value, Callable[[], None]]:
     if name in ("no_grad", "inference_mode") or _grad_switched_off(walk, node, name):
         walk.no_grad += 1
         return NONE, lambda: _leave_no_grad(walk)
-    leave = _enter_no_sync(walk, node) or enter_autocast(walk, node)
+    leave = _enter_no_sync(walk, node) or enter_autocast(walk, node) or _enter_either(walk, node)
     if leave is not None:
         return NONE, leave
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -59,6 +59,19 @@ def _grad_switched_off(walk: Walk, node: ast.expr, name: str) -> bool:
     if name != "set_grad_enabled" or not isinstance(node, ast.Call) or not node.args:
         return False
     return truth(evaluate(walk, node.args[0])) is False
+
+
+def _enter_either(walk: Walk, node: ast.expr) -> Callable[[], None] | None:
+    """`with set_grad_enabled(train):`, `with no_grad() if test else nullcontext():`; None for others."""
+    if not {"set_grad_enabled", "no_grad", "inference_mode"} & set(names_in(node)):
+        return None
+    evaluate(walk, node)
+    walk.perhaps_no_grad += 1
+
+    def leave() -> None:
+        walk.perhaps_no_grad -= 1
+
+    return leave
 
 
 def _leave_no_grad(walk: Walk) -> None:

@@ -20,6 +20,7 @@ _CHANGES_MODE = words.Pattern(
 _GRADIENTS_WANTED = frozenset(
     {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "jacobian"}
 )
+_SWITCHES_GRADIENTS = _GRADIENTS_WANTED | {"no_grad", "inference_mode"}
 _MEASURES = words.Pattern(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
 _RANDOM_ON_PURPOSE = words.Pattern(r"mc_|monte|uncertain|dropout|bayes|update_bn|calibrat|swa|ensemble", re.I)
 
@@ -84,6 +85,10 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
         attrs["set_at"] = model.mode.set_at
     if model.layers is not None:
         attrs["layers"] = model.layers
+    if model.mode.training is False and not walk.no_grad and not walk.sweeps and direct:
+        attrs["plainly"] = not walk.perhaps_no_grad and not any(
+            _names(walk, node) & _SWITCHES_GRADIENTS for node in walk.active
+        )
     if walk.sweeps and direct:
         around = [*walk.sweeps[-1:], *walk.active[-1:]]
         named = {name for node in around for name in _names(walk, node)}

@@ -94,6 +94,8 @@ class Walk:
     """Above zero while a function is read for its value only: all branches, one iteration."""
     returned: list[list[Value]] = field(default_factory=list)
     no_grad: int = 0
+    perhaps_no_grad: int = 0
+    """Depth of blocks that switch gradients on or off by a condition that is not known."""
     autocast: list[str] = field(default_factory=list)
     """The autocast blocks around, each with its precision where that is told."""
     unsynced: int = 0
