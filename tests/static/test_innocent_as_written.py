@@ -258,6 +258,71 @@ class Trainer:
             self.run_epoch(held_out, train=False)
 """
 
+PLACE_IN_A_WINDOW = """
+from itertools import cycle
+
+net = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(net.parameters())
+for epoch in range(args.epochs):
+    optimizer.zero_grad()
+    for batch, accum_batches in zip(train_loader, cycle(range(args.update_freq))):
+        loss = net(batch).mean() / args.update_freq
+        loss.backward()
+        if (accum_batches + 1) % args.update_freq == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+UPDATE_LEFT_OUT_ON_PURPOSE = """
+def update(self, batch):
+    done = False
+    while not done:
+        loss = self.net(batch).mean()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.scaler.scale(loss).backward()
+        if self.config.clip:
+            self.scaler.unscale_(self.optimizer)
+            norm = nn.utils.clip_grad_norm_(self.net.parameters(), self.config.clip)
+            if norm > self.config.limit and self.config.skips:
+                self.optimizer.zero_grad(set_to_none=True)
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+                continue
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        done = True
+"""
+
+RATES_DRAWN = """
+def rates(config, epochs, batches, window):
+    optimizer = torch.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+    schedule = Trainer.create_schedule(config, optimizer)
+    drawn = []
+    for epoch in range(epochs):
+        for i in range(batches):
+            if (i + 1) % window == 0:
+                optimizer.step()
+                Trainer.advance(schedule, epoch=epoch, step=i)
+                optimizer.zero_grad()
+        drawn.append(schedule.get_last_lr())
+    return drawn
+"""
+
+ACTIONS_OF_A_TEACHER = """
+def evaluate(path, envs, Network, episodes):
+    network = Network(envs)
+    network.load_state_dict(torch.load(path))
+    network.eval()
+    returns = []
+    seen, _ = envs.reset()
+    while len(returns) < episodes:
+        values = network(torch.tensor(seen))
+        seen, reward, ended, _, _ = envs.step(values.argmax(1).numpy())
+        if ended:
+            returns.append(reward)
+    return returns
+"""
+
 PROGRAMS = {name: source for name, source in globals().items() if name.isupper() and name != "HEAD"}
 
 

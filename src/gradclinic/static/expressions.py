@@ -300,7 +300,9 @@ def _generate(walk: Walk, generators: list[ast.comprehension], done: Callable[[]
 def bind(walk: Walk, target: ast.expr, value: Value) -> None:
     """Give `value` to a loop target or an unpacked name; attributes are the business of statements."""
     if isinstance(target, ast.Name):
-        walk.frame.vars[target.id] = value
+        # What a loop calls `accum_step` is a place in the window, not the length of it.
+        counts = isinstance(value, Num) and value.invented and "accumulation" in value.units
+        walk.frame.vars[target.id] = Unknown(target.id) if counts else value
     elif isinstance(target, (ast.Tuple, ast.List)):
         for part, held in zip(target.elts, spread(walk, value, target.elts), strict=True):
             bind(walk, part, held)

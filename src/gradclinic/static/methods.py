@@ -135,7 +135,7 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
         if frameworks.acts_now(walk, base):
             to_none = args.get(0, "set_to_none")
             keeps = isinstance(to_none, Const) and to_none.value is False
-            attrs = {"keeps": True} if keeps else None
+            attrs = {"keeps": keeps, "skips": bool(walk.skipping)} if keeps or walk.skipping else None
             walk.emit(EventKind.ZERO_GRAD, node, actor=base.id, optimizers=mine, attrs=attrs)
         return NONE
     if attr in ("step", "manual_step"):

@@ -21,6 +21,8 @@ _GRADIENTS_WANTED = frozenset(
     {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "jacobian"}
 )
 _SWITCHES_GRADIENTS = _GRADIENTS_WANTED | {"no_grad", "inference_mode"}
+_ACTS = frozenset({"env", "envs", "environment"})
+"""One observation at a time goes in, and the graph of each action is gone with the next."""
 _MEASURES = words.Pattern(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
 _RANDOM_ON_PURPOSE = words.Pattern(r"mc_|monte|uncertain|dropout|bayes|update_bn|calibrat|swa|ensemble", re.I)
 
@@ -92,7 +94,7 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
     if walk.sweeps and direct:
         around = [*walk.sweeps[-1:], *walk.active[-1:]]
         named = {name for node in around for name in _names(walk, node)}
-        attrs["sweep"] = not named & _GRADIENTS_WANTED
+        attrs["sweep"] = not named & (_GRADIENTS_WANTED | _ACTS)
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
         attrs["graph"] = attrs["graph"] and "volatile" not in named
         attrs["measured"] = any(_MEASURES.search(name) for name in named) and not any(

@@ -204,11 +204,15 @@ def _if(walk: Walk, node: ast.If) -> None:
         _both(walk, node)
         return
     guarded = bool(words.SCALE_ASKED.search(name_of(test)))
+    arm = node.body if known else node.orelse
+    skips = bool(arm) and isinstance(arm[-1], (ast.Continue, ast.Return))
     walk.scale_guarded += guarded
+    walk.skipping += skips
     try:
-        execute(walk, node.body if known else node.orelse)
+        execute(walk, arm)
     finally:
         walk.scale_guarded -= guarded
+        walk.skipping -= skips
 
 
 def _both(walk: Walk, node: ast.If) -> None:

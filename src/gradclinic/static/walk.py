@@ -117,6 +117,8 @@ class Walk:
     """The loops being run, innermost last, each with whether this is its last iteration."""
     synced: bool = True
     in_window: bool = False
+    skipping: int = 0
+    """Depth of branches that leave out the rest of an iteration."""
     scale_guarded: int = 0
     """Depth of branches taken only when the scaler did or did not skip a step."""
 

@@ -134,7 +134,9 @@ def cleared_too_early(tape: Tape) -> Iterator[Finding]:
 
 
 def _cleared_for_sure(tape: Tape, update: Update) -> bool:
-    return surely(update.of_kind(EventKind.ZERO_GRAD)[-1], tape, update.optimizer)
+    """And not in a branch that leaves out the rest: `if norm > limit: zero_grad(); step(); continue`."""
+    clear = update.of_kind(EventKind.ZERO_GRAD)[-1]
+    return surely(clear, tape, update.optimizer) and not clear.attrs.get("skips")
 
 
 def _gradient_wiped(update: Update) -> bool:
