@@ -17,6 +17,8 @@ _SURE = 3.0
 _MOVED = 0.03
 _STILL = 0.01
 _ONCE = 0.1
+_WANDERED = 1.5
+"""Times what two fifths of a run may differ by chance: there are ten pairs of them."""
 _BLIND = 0.1
 """Progress smaller than this share of the loss must not hide in the noise, or nothing is said."""
 
@@ -70,9 +72,19 @@ def _verdict(losses: list[float], first: float, last: float, noise: float) -> Ve
         return Verdict.WORSE
     if hovers or least > _BLIND * scale:  # noise can hide any progress
         return Verdict.UNKNOWN
+    if not stalled and _wanders(losses, noise, scale):
+        return Verdict.UNKNOWN
     if stalled or abs(lower) <= least or abs(fall) < _STILL or (abs(fall) < _MOVED and abs(since) <= least):
         return Verdict.FLAT
     return Verdict.UNKNOWN
+
+
+def _wanders(losses: list[float], noise: float, scale: float) -> bool:
+    """Whether the curve leaves its place and comes back by more than noise: that is not standing still."""
+    fifth = len(losses) // 5
+    means = [fmean(losses[place * fifth : (place + 1) * fifth]) for place in range(5)]
+    by_chance = _WANDERED * _SURE * noise * sqrt(2 / fifth)
+    return max(means) - min(means) > max(by_chance, _MOVED * scale)
 
 
 def _noise(losses: list[float]) -> float:
