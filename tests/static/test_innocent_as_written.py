@@ -323,6 +323,24 @@ def evaluate(path, envs, Network, episodes):
     return returns
 """
 
+LOSS_HANDED_ON_IN_EVAL_MODE = """
+class Trainer:
+    def __init__(self, model, loss, optim, stats):
+        self.model, self.loss, self.optim, self.stats = model, loss, optim, stats
+
+    def finetune(self, batches):
+        self.model.eval()
+        for batch in batches:
+            self.stats.update(self.loss(self.model(batch.source), batch.target))
+        self.model.train()
+
+    def train(self, batches):
+        for batch in batches:
+            self.optim.zero_grad()
+            self.loss(self.model(batch.source), batch.target).backward()
+            self.optim.step()
+"""
+
 PROGRAMS = {name: source for name, source in globals().items() if name.isupper() and name != "HEAD"}
 
 

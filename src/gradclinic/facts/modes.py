@@ -37,4 +37,5 @@ class Evaluation:
     evidence: str = ""
     """Why this is taken for an evaluation."""
     called_in_sight: bool = True
-    """False for a function of a source whose caller is not in sight, and may have switched gradients off."""
+    """False for a source that leaves a doubt: the caller, who may have switched gradients off, or a call
+    given the loss, which may be a backward, is not in sight."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape, surely
+from gradclinic.static import words
 
 NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
 Place = tuple[Location, Location | None]
@@ -139,7 +140,7 @@ def _evaluation(tape: Tape, event: Event, *, trains: bool) -> Evaluation | None:
         bool(attrs["graph"]),
         attrs.get("layers") or (),
         evidence,
-        called_in_sight=trains,
+        called_in_sight=trains and not _followed_by_the_unseen(tape, event),
     )
 
 
@@ -189,10 +190,21 @@ def _used_by_a_backward(tape: Tape, forward: Event) -> bool:
     for event in tape.events[forward.index + 1 :]:
         if event.kind is EventKind.BACKWARD:
             return True
-        if event.kind is EventKind.OPAQUE:
+        if event.kind is EventKind.OPAQUE and not _evaluates_by_name(event, forward):
             return True
         if event.kind is EventKind.FORWARD and event.actor == forward.actor and not event.attrs.get("sweep"):
             return False
         if event.kind in NEW_DATA:
             return False
     return False
+
+
+def _evaluates_by_name(event: Event, forward: Event) -> bool:
+    """`stats.update(loss)` where the function is called `validate`: unseen, and hardly a backward."""
+    name = (event.where.function or "").rpartition(".")[2]
+    return event.where.function == forward.where.function and words.EVALUATES.match(name) is not None
+
+
+def _followed_by_the_unseen(tape: Tape, forward: Event) -> bool:
+    following = tape.events[forward.index + 1 :]
+    return any(event.kind is EventKind.OPAQUE for event in _until_next(following, forward))

@@ -123,6 +123,8 @@ FILLS_GRADIENTS = Pattern(
     r"backward|backprop|(^|_)(accum\w*|compute|calc\w*|collect|estimate)_(\w+_)?grad(s|ients?)?$", re.I
 )
 """Functions that may well call backward, or do what it does."""
+EVALUATES = Pattern(r"_*((run|do)_)?(valid|val_|val$|eval|test_|test$)", re.I)
+"""Functions that by their name measure a model and do not train it."""
 SETS_MODE = Pattern(r"(set|switch|toggle|change)_?\w*(train|eval|mode)|(train|eval)_?mode", re.I)
 """Functions that put a model into train or eval mode."""
 SCALE_ASKED = Pattern(r"get_scale|found_inf|overflow|skip", re.I)
