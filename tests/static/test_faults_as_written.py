@@ -326,6 +326,28 @@ class Trainer:
             self.optim.step()
 """
 
+TWO_OPTIMIZERS_CLEARED_IN_THEIR_WINDOWS = """
+import lightning.pytorch as pl
+
+class Autoencoder(pl.LightningModule):
+    def __init__(self, loss, window):
+        super().__init__()
+        self.automatic_optimization = False
+        self.loss, self.window = loss, window
+
+    def training_step(self, batch, batch_idx):
+        g_opt, d_opt = self.optimizers()
+        image = self(batch)
+        g_opt.zero_grad()
+        self.manual_backward(self.loss(image, 0))
+        if (batch_idx + 1) % self.window == 0:
+            g_opt.step()
+        d_opt.zero_grad()  # GC103
+        self.manual_backward(self.loss(image, 1))
+        if (batch_idx + 1) % self.window == 0:
+            d_opt.step()
+"""
+
 PROGRAMS = {name: source for name, source in globals().items() if name.isupper() and name != "HEAD"}
 
 

@@ -341,6 +341,28 @@ class Trainer:
             self.optim.step()
 """
 
+ONE_OPTIMIZER_STEPPED_LESS_OFTEN = """
+import lightning.pytorch as pl
+
+class Autoencoder(pl.LightningModule):
+    def __init__(self, loss, window):
+        super().__init__()
+        self.automatic_optimization = False
+        self.loss, self.window = loss, window
+
+    def training_step(self, batch, batch_idx):
+        g_opt, d_opt = self.optimizers()
+        image = self(batch)
+        g_opt.zero_grad()
+        d_opt.zero_grad()
+        self.manual_backward(self.loss(image, 1))
+        d_opt.step()
+        if (batch_idx + 1) % self.window == 0:
+            g_opt.zero_grad()
+            self.manual_backward(self.loss(image, 0))
+            g_opt.step()
+"""
+
 PROGRAMS = {name: source for name, source in globals().items() if name.isupper() and name != "HEAD"}
 
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gradclinic.facts import ACCUMULATION, EventKind, Source, Tape, Update, updates
+from gradclinic.facts import ACCUMULATION, Event, EventKind, Source, Tape, Update, cadence, updates
 from gradclinic.findings import Finding, Fix, Move, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -94,7 +94,7 @@ def cleared_within_window(tape: Tape) -> Iterator[Finding]:
             continue
         first = cleared[1]
         clear = first.of_kind(EventKind.ZERO_GRAD)[-1]
-        lost = len(first.micro_batches()) - 1
+        lost = len(first.backwards) // len({event.where for event in first.backwards}) - 1
         yield rule.finding(
             f"gradients are cleared on every micro-batch: {tape.name(optimizer)}.step() sees only the last",
             clear,
@@ -116,9 +116,24 @@ def cleared_within_window(tape: Tape) -> Iterator[Finding]:
 
 
 def _cleared_between(window: Update) -> bool:
-    """Every backward but the first follows a clear made after the one before it."""
-    backwards = window.micro_batches()
+    """Every backward is called again on other data, with a clear between: no call site is left to add up.
+
+    One that comes once, on the boundary, is what the step is for; the others may be another optimizer's.
+    """
+    if any(event.attrs.get("in_step") for event in window.backwards):
+        return False
     clears = [event.index for event in window.of_kind(EventKind.ZERO_GRAD)]
-    return bool(backwards) and all(
-        any(earlier.index < clear < later.index for clear in clears) for earlier, later in pairwise(backwards)
+    data = [event.index for event in window.events if event.brings_data]
+    sites = [calls for _, calls in cadence(window.backwards)]
+    return bool(sites) and all(
+        len(calls) > 1
+        and all(
+            _any_between(clears, earlier, later) and _any_between(data, earlier, later)
+            for earlier, later in pairwise(calls)
+        )
+        for calls in sites
     )
+
+
+def _any_between(indices: list[int], earlier: Event, later: Event) -> bool:
+    return any(earlier.index < index < later.index for index in indices)
