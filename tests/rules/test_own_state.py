@@ -6,19 +6,20 @@ import pytest
 
 from gradclinic.engine import judge
 from gradclinic.facts import Load, Location, Observation, Source
+from gradclinic.findings import Severity
 
 HERE = Location("dqn.py", 12)
 
 
 @pytest.mark.parametrize(
-    ("load", "told"),
+    ("load", "told"),  # how severely
     [
-        pytest.param(Load("q_network", HERE, 6, aliases=6), True, id="all of it"),
-        pytest.param(Load("model", HERE, 6, aliases=5), False, id="what a checkpoint did not have"),
-        pytest.param(Load("model", Location("a.py", 1, via="lib.py:3"), 6, aliases=6), False, id="a library"),
-        pytest.param(Load("model", HERE, 6, aliases=5, updates_before=9), True, id="after updates"),
+        pytest.param(Load("q_network", HERE, 6, aliases=6), Severity.INFO, id="all of it"),
+        pytest.param(Load("model", HERE, 6, aliases=5), None, id="what a checkpoint did not have"),
+        pytest.param(Load("model", Location("a.py", 1, via="lib.py:3"), 6, aliases=6), None, id="a library"),
+        pytest.param(Load("model", HERE, 6, aliases=5, updates_before=9), Severity.ERROR, id="after updates"),
     ],
 )
-def test_only_a_state_that_is_all_its_own_is_told_before_updates(load: Load, told: bool) -> None:
+def test_only_a_state_that_is_all_its_own_is_told_before_updates(load: Load, told: Severity | None) -> None:
     found = judge([Observation(Source.RUNTIME, ((load,),))])
-    assert ("GC713" in {finding.code for finding in found}) is told
+    assert {finding.code: finding.severity for finding in found}.get("GC713") is told

@@ -3,8 +3,8 @@
 ## What it finds
 A second model whose parameters share memory with the model that trains, an average that the live
 weights are mixed into and that is their own memory, a remembered state_dict that is loaded back
-after updates and turns out to be the model's own memory, and a model that is given its own state as if
-it were another's.
+after updates and turns out to be the model's own memory. A model that is given its own state before
+any update is noted.
 
 ## Why it hurts
 `state_dict()`, `p.data` and `copy.copy` hand out the same memory. An average, a target network
@@ -140,14 +140,17 @@ def loaded_onto_itself(load: Load) -> Iterator[Finding]:
             confidence=0.96,
             subject=load.model,
         )
-    # Some of its own entries are those that a checkpoint had no others for; all of them are no checkpoint.
+    # Some of its own entries are those that a checkpoint had no others for. All of them: another model was
+    # meant that is this one, or a checkpoint of which nothing fitted, or none was asked for.
     elif load.aliases == load.wanted > 0 and not load.where.via:
         yield rule.finding(
-            f"{load.model} is given its own state: the two are one model, and nothing is copied",
+            f"{load.model} is given its own state: nothing is copied and nothing loaded",
             load.where,
             evidence={"entries that are the model's own": f"{load.aliases} of {load.wanted}"},
-            fix="make the second a model of its own: copy.deepcopy(model)",
-            confidence=0.9,
+            fix="if a second model was meant, make it one: copy.deepcopy(model); "
+            "if a checkpoint, compare its keys",
+            confidence=0.7,
+            severity=Severity.INFO,
             subject=load.model,
         )
 
