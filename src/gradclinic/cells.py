@@ -7,8 +7,6 @@ from typing import Any
 
 from gradclinic.frozen import frozen
 
-SUFFIX = ".ipynb"
-
 
 class NotANotebook(Exception):
     """The message says in a few words why the text is no notebook."""

@@ -1,24 +1,27 @@
-"""`[tool.gradclinic]` of the nearest pyproject.toml, checked key by key."""
+"""`[tool.gradclinic]` of the nearest pyproject.toml, checked key by key.
+
+Paths are plain strings: pathlib takes longer to import than most files take to be read.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
-from pathlib import Path, PurePath
 from typing import Any
 
 from gradclinic.errors import UsageError
 from gradclinic.findings import Severity
+from gradclinic.frozen import sealed
 from gradclinic.rules import UnknownRule, matching, rule_names
 
 FAIL_ON = (*(severity.value for severity in Severity), "never")
 
 
-@dataclass(frozen=True)
+@sealed
 class Config:
-    root: Path | None = None
+    root: str | None = None
     """Where patterns of paths start: the directory of the pyproject.toml that was read."""
     select: frozenset[str] | None = None
     """Codes to judge; None means all."""
@@ -55,39 +58,37 @@ class Config:
 
     def _matches(self, pattern: str, path: str) -> bool:
         """True if the pattern is the path from the root, one of its parents, or a name within it."""
-        relative = PurePath(os.path.relpath(path, self.root or Path.cwd()))
+        parts = os.path.relpath(path, self.root).split(os.sep)
+        parents = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
         wanted = pattern.rstrip("/")
-        candidates = [
-            relative.as_posix(),
-            *(parent.as_posix() for parent in relative.parents),
-            *relative.parts,
-        ]
-        return any(fnmatchcase(candidate, wanted) for candidate in candidates)
+        return any(fnmatchcase(candidate, wanted) for candidate in (".", *parents, *parts))
 
 
 def nearest(targets: Iterable[str]) -> Config:
     """The configuration of the project the targets belong to: upward from their common directory."""
-    start = _common_directory([target for target in targets if target != "-"])
-    for directory in (start, *start.parents):
-        table = _table(directory / "pyproject.toml")
+    directory, below = _common_directory([target for target in targets if target != "-"]), ""
+    while directory != below:
+        table = _table(os.path.join(directory, "pyproject.toml"))
         if table is not None:
             return _parsed(table, directory)
+        directory, below = os.path.dirname(directory), directory
     return Config()
 
 
-def _common_directory(targets: list[str]) -> Path:
+def _common_directory(targets: list[str]) -> str:
     if not targets:
-        return Path.cwd()
+        return os.getcwd()
     try:
-        common = Path(os.path.commonpath([os.path.abspath(target) for target in targets]))
+        common = os.path.commonpath([os.path.abspath(target) for target in targets])
     except ValueError:  # different drives on Windows
-        return Path.cwd()
-    return common if common.is_dir() else common.parent
+        return os.getcwd()
+    return common if os.path.isdir(common) else os.path.dirname(common)
 
 
-def _table(file: Path) -> dict[str, Any] | None:
+def _table(file: str) -> dict[str, Any] | None:
     try:
-        text = file.read_text(encoding="utf-8")
+        with open(file, encoding="utf-8") as opened:
+            text = opened.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
@@ -106,10 +107,10 @@ def _table(file: Path) -> dict[str, Any] | None:
     return table
 
 
-def _parsed(table: dict[str, Any], root: Path) -> Config:
+def _parsed(table: dict[str, Any], root: str) -> Config:
     values: dict[str, Any] = {}
     for key, value in table.items():
-        where = f"{_shown(root / 'pyproject.toml')}: [tool.gradclinic] {key}"
+        where = f"{_shown(os.path.join(root, 'pyproject.toml'))}: [tool.gradclinic] {key}"
         if key not in _KEYS:
             raise UsageError(f"{where} is not a setting; there are {', '.join(_KEYS)}")
         values[key.replace("-", "_")] = _KEYS[key](value, where)
@@ -162,7 +163,6 @@ _KEYS: dict[str, Callable[[object, str], object]] = {
 }
 
 
-def _shown(file: Path) -> str:
+def _shown(file: str) -> str:
     """The path as a user would type it."""
-    relative = os.path.relpath(file)
-    return relative if len(relative) < len(str(file)) else str(file)
+    return min(os.path.relpath(file), file, key=len)

@@ -22,6 +22,8 @@ def judge(
     A rule that fails says so in `faults`, and the others are heard; without a list its error is raised.
     """
     observations = tuple(observations)
+    if not any(observation.cases for observation in observations):
+        return ()
     rules = rules_for(*{observation.source: None for observation in observations})
     found = [
         replace(finding, sources=(observation.source,), ranks=_ranks(observation, finding))

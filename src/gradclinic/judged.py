@@ -24,18 +24,6 @@ class Judged:
 def judged(observations: Iterable[Observation], findings: Iterable[Finding]) -> Judged:
     """Each topic and each point of the checklist: passed, failed, or not seen and why."""
     observations, failed = tuple(observations), {finding.code for finding in findings}
-    if not failed and not any(one.cases or one.gaps for one in observations):
-        return _of_nothing(frozenset(one.source for one in observations))
-    return _judged(observations, failed)
-
-
-@cache
-def _of_nothing(sources: frozenset[Source]) -> Judged:
-    """Most files of a project train nothing, and one is like the other."""
-    return _judged(tuple(Observation(source) for source in sources), set())
-
-
-def _judged(observations: tuple[Observation, ...], failed: set[str]) -> Judged:
     checks: dict[str, Check] = {}
     for rule, seen in _views(observations):
         checks[rule.code] = Check(rule.topic, State.FAIL) if rule.code in failed else _check(rule, seen)

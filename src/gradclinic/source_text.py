@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import io
-import linecache
 import os
 import tokenize
 from functools import lru_cache
-from pathlib import Path
 
-from gradclinic.cells import NotANotebook, code_cells, document_of
 from gradclinic.frozen import frozen
 
 
@@ -31,7 +28,8 @@ class SourceText:
 
 def read_source(path: str) -> SourceText:
     try:
-        return decode(Path(path).read_bytes())
+        with open(path, "rb") as file:
+            return decode(file.read())
     except OSError as error:
         raise UnreadableSource(error.strerror or str(error)) from error
 
@@ -63,6 +61,8 @@ def lines_of(path: str, cell: int | None = None) -> tuple[str, ...]:
     try:
         version = os.stat(path)
     except OSError:
+        import linecache  # what is no file is seldom asked for
+
         return tuple(line.rstrip("\r\n") for line in linecache.getlines(path))
     lines = _lines_of_file(path, (version.st_ino, version.st_mtime_ns, version.st_size))
     return lines if cell is None else _lines_of_cell(lines, cell)
@@ -79,6 +79,8 @@ def _lines_of_file(path: str, version: tuple[int, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _lines_of_cell(lines: tuple[str, ...], number: int) -> tuple[str, ...]:
+    from gradclinic.cells import NotANotebook, code_cells, document_of  # few sources are notebooks
+
     try:
         cells = code_cells(document_of("\n".join(lines)))
     except NotANotebook:

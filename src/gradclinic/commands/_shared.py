@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TextIO
 
 from gradclinic.config import Config, fail_on, nearest
@@ -53,7 +52,7 @@ def emit(diagnosis: Diagnosis, args: argparse.Namespace, stream: TextIO | None =
     """Write the report to `stream` (stdout by default) or to --output, what went wrong to stderr."""
     if args.output:
         try:
-            with Path(args.output).open("w", encoding="utf-8") as file:
+            with open(args.output, "w", encoding="utf-8") as file:
                 report(args.format, diagnosis, file, pages=_pages(diagnosis), quiet=args.quiet)
         except OSError as error:
             raise UsageError(f"cannot write the report to {args.output}: {error.strerror}") from error

@@ -14,21 +14,16 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradclinic.commands._shared import add_shared_arguments, config_for, emit, exit_code
 from gradclinic.config import Config
 from gradclinic.errors import UsageError
 from gradclinic.findings import Diagnosis
-from gradclinic.linting import (
-    STDIN,
-    FixedFile,
-    fix_files,
-    fixable,
-    lint,
-    read_baseline,
-    write_baseline,
-)
+from gradclinic.linting import STDIN, lint, with_topics
+
+if TYPE_CHECKING:
+    from gradclinic.linting.fixed_files import FixedFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,10 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--statistics", action="store_true", help="how often each rule fired, instead of where"
     )
-    parser.add_argument("--baseline", type=Path, metavar="FILE", help="leave out what FILE knows of")
+    parser.add_argument("--baseline", metavar="FILE", help="leave out what FILE knows of")
     parser.add_argument(
         "--write-baseline",
-        type=Path,
         metavar="FILE",
         help="write what is found to FILE, to be left out later",
     )
@@ -71,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
     if diagnosis.summary.files == 0 and not diagnosis.problems:
         _say(f"no Python files in {', '.join(args.paths)}; nothing was checked")
     if args.write_baseline:
+        from gradclinic.linting.baseline import write_baseline
+
         write_baseline(args.write_baseline, diagnosis.findings)
         count = len(diagnosis.findings)
         _say(f"wrote {count} finding{'' if count == 1 else 's'} to {args.write_baseline}")
@@ -85,15 +81,19 @@ def run(args: argparse.Namespace) -> int:
             print("\n".join(_statistics(diagnosis)))
             _tell_problems(diagnosis)
         else:
-            emit(diagnosis, args)
+            # The text tells no topics, and is what most runs and every hook ask for.
+            emit(diagnosis if args.format == "text" else with_topics(diagnosis), args)
     return exit_code(diagnosis, config) or (2 if diagnosis.problems else 0)
 
 
 def _look(config: Config, args: argparse.Namespace) -> Diagnosis:
     """What is found, without what the baseline knows."""
-    known = read_baseline(args.baseline) if args.baseline else None
-    diagnosis = lint(args.paths, config, jobs=args.jobs)
-    return known.without(diagnosis) if known else diagnosis
+    if not args.baseline:
+        return lint(args.paths, config, jobs=args.jobs)
+    from gradclinic.linting.baseline import read_baseline
+
+    known = read_baseline(args.baseline)
+    return known.without(lint(args.paths, config, jobs=args.jobs))
 
 
 def _check_usage(args: argparse.Namespace) -> None:
@@ -110,6 +110,8 @@ def _check_usage(args: argparse.Namespace) -> None:
 
 
 def _fix(diagnosis: Diagnosis, config: Config, args: argparse.Namespace) -> Diagnosis:
+    from gradclinic.linting.fixed_files import fix_files
+
     fixed = fix_files(diagnosis, config, unsafe=args.unsafe_fixes)
     for file in fixed:
         file.write()
@@ -118,6 +120,8 @@ def _fix(diagnosis: Diagnosis, config: Config, args: argparse.Namespace) -> Diag
 
 
 def _show_diff(diagnosis: Diagnosis, config: Config, args: argparse.Namespace) -> None:
+    from gradclinic.linting.fixed_files import fix_files
+
     fixed = fix_files(diagnosis, config, unsafe=args.unsafe_fixes)
     for file in fixed:
         sys.stdout.writelines(file.diff())
@@ -132,6 +136,8 @@ def _tell_problems(diagnosis: Diagnosis) -> None:
 
 
 def _tell(verb: str, fixed: list[FixedFile], diagnosis: Diagnosis, args: argparse.Namespace) -> None:
+    from gradclinic.linting.fixing import fixable
+
     count = sum(file.count for file in fixed)
     more = sum(
         1 for f in diagnosis.findings if fixable(f, unsafe=True) and not fixable(f, unsafe=args.unsafe_fixes)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from gradclinic.facts.cut import Cut
 from gradclinic.facts.location import Location
-from gradclinic.frozen import frozen
+from gradclinic.frozen import frozen, sealed
 
 
 @frozen
@@ -99,7 +98,7 @@ class RunningNorm:
     built: Location | None = None
 
 
-@dataclass(frozen=True)
+@sealed
 class Census:
     parameters: tuple[Parameter, ...]
     holders: tuple[Holder, ...] = ()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from gradclinic.frozen import sealed
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@sealed
 class Location:
     """Lines count from 1 and columns from 0, as in Python's own `ast`."""
 

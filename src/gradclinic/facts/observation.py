@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gradclinic.facts.source import Source
+from gradclinic.frozen import sealed
 
 
-@dataclass(frozen=True)
+@sealed
 class Observation:
     source: Source
     cases: tuple[tuple[object, ...], ...] = ()

@@ -7,13 +7,14 @@ the tape and cannot tell which it was, except through `Tape.source` for its word
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.source import Source
+from gradclinic.frozen import sealed
 
 
 class EventKind(StrEnum):
@@ -74,7 +75,7 @@ class ActorKind(StrEnum):
     SCHEDULE = "scheduler"
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Actor:
     """An object that events happen to."""
 
@@ -108,7 +109,7 @@ def _belongs(part: str, whole: str) -> bool:
     return part == whole or part.startswith(whole + ".")
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Event:
     kind: EventKind
     where: Location
@@ -131,7 +132,7 @@ class Event:
         return self.optimizers is None or optimizer in self.optimizers
 
 
-@dataclass(frozen=True)
+@sealed
 class Tape:
     source: Source
     events: tuple[Event, ...]

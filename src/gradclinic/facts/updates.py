@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.ranks import DISTRIBUTED
 from gradclinic.facts.tape import Event, EventKind, Tape
+from gradclinic.frozen import sealed
 
 ACCUMULATION = "accumulation"
 
 
-@dataclass(frozen=True)
+@sealed
 class Update:
     """The events after the previous step of `optimizer` up to and including `step`."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from gradclinic.facts.source import Source
 from gradclinic.findings.finding import Finding, Kind, Severity
 from gradclinic.findings.table import Table
-from gradclinic.frozen import frozen
+from gradclinic.frozen import frozen, sealed
 
 
 class State(StrEnum):
@@ -64,7 +64,7 @@ class Summary:
     elapsed_s: float = 0.0
 
 
-@dataclass(frozen=True)
+@sealed
 class Diagnosis:
     command: str
     target: str
@@ -106,7 +106,7 @@ class Diagnosis:
         printer.text(str(self))
 
 
-@dataclass(frozen=True)
+@sealed
 class Relations:
     """What the rules know of each other, by code."""
 

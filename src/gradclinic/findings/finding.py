@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from gradclinic.facts.location import Location
 from gradclinic.facts.source import Source
 from gradclinic.findings.change import Change
+from gradclinic.frozen import sealed
 
 
 class Severity(StrEnum):
@@ -29,13 +29,13 @@ class Kind(StrEnum):
     SYMPTOM = "symptom"
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Evidence:
     label: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Edit:
     """Replace the text from (line, column) to (end_line, end_column); columns count characters."""
 
@@ -49,7 +49,7 @@ class Edit:
     """Of a notebook; lines then count within that cell."""
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Fix:
     text: str
     edits: tuple[Edit, ...] = ()
@@ -59,7 +59,7 @@ class Fix:
     """What a rule wants changed. Whoever has the source makes edits of it, or finds that it does not fit."""
 
 
-@dataclass(frozen=True, slots=True)
+@sealed
 class Finding:
     code: str
     name: str

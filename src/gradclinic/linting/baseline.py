@@ -53,7 +53,8 @@ def _seen_without(finding: Finding, causes: Container[str]) -> Finding:
     return finding if finding.explained_by in causes else replace(finding, explained_by=None)
 
 
-def write_baseline(file: Path, findings: Iterable[Finding]) -> None:
+def write_baseline(path: str, findings: Iterable[Finding]) -> None:
+    file = Path(path)
     counted = Counter(_fingerprint(finding, file) for finding in findings)
     listed = [
         {"path": mark.path, "code": mark.code, "line": mark.line, "count": count}
@@ -66,7 +67,8 @@ def write_baseline(file: Path, findings: Iterable[Finding]) -> None:
         raise UsageError(f"cannot write the baseline to {file}: {error.strerror}") from error
 
 
-def read_baseline(file: Path) -> Baseline:
+def read_baseline(path: str) -> Baseline:
+    file = Path(path)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:

@@ -9,18 +9,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from gradclinic.cells import SUFFIX
 from gradclinic.config import Config
 from gradclinic.engine import judge
 from gradclinic.errors import debugging, fault
+from gradclinic.facts import Observation
 from gradclinic.findings import Check, Finding, Point
 from gradclinic.frozen import frozen
 from gradclinic.ignores import without_ignored
 from gradclinic.judged import judged
-from gradclinic.linting.files import STDIN
+from gradclinic.linting.files import NOTEBOOK, STDIN
 from gradclinic.linting.modules import finder
-from gradclinic.linting.notebooks import program
-from gradclinic.linting.repairs import with_edits
 from gradclinic.source_text import SourceText, UnreadableSource, decode, read_source
 from gradclinic.static import observe_source
 
@@ -33,6 +31,7 @@ class Examined:
 
     findings: tuple[Finding, ...] = ()
     judged: tuple[Check, ...] = ()
+    """Empty, as the checklist, for a file that shows nothing to look at."""
     checklist: tuple[Point, ...] = ()
     problem: str = ""
 
@@ -81,17 +80,25 @@ def _standard_input() -> SourceText:
 
 
 def examine_text(source: SourceText, name: str, config: Config) -> Examined:
-    codes = config.codes(name)
-    if name.endswith(SUFFIX):
+    if name.endswith(NOTEBOOK):
+        from gradclinic.linting.notebooks import program  # few sources are notebooks
+
         whole = program(source.text, name)
         observation = whole.in_cells(observe_source(whole.code.text, name))
-        judgement = whole.in_lines(judge([observation], codes))
+        judgement = whole.in_lines(_judged(observation, name, config))
         found = whole.in_cells(_finished(judgement, whole.code))
     else:
         observation = observe_source(source.text, name, finder(name))
-        found = tuple(_with_others(judge([observation], codes), source, name, config))
+        found = tuple(_with_others(_judged(observation, name, config), source, name, config))
+    if not observation.cases and not observation.gaps:
+        return Examined()
     looked_at = judged([observation], found)
     return Examined(found, looked_at.topics, looked_at.checklist)
+
+
+def _judged(observation: Observation, name: str, config: Config) -> tuple[Finding, ...]:
+    # Which rules there are is not asked for a file that shows nothing, as most files of a project.
+    return judge([observation], config.codes(name)) if observation.cases else ()
 
 
 def _with_others(
@@ -109,4 +116,6 @@ def _with_others(
 
 def _finished(found: tuple[Finding, ...], code: SourceText) -> tuple[Finding, ...]:
     """What no comment silences, with the edits that the source allows."""
+    from gradclinic.linting.repairs import with_edits  # most files have nothing to repair
+
     return with_edits(without_ignored(found, code.text), code)

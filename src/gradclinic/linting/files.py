@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from gradclinic.cells import SUFFIX as NOTEBOOK
 from gradclinic.config import Config
 from gradclinic.errors import UsageError
 
 STDIN = "-"
+NOTEBOOK = ".ipynb"
 SUFFIXES = (".py", NOTEBOOK)
 NEVER_ENTERED = frozenset({"node_modules", "site-packages", "__pycache__"})
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from itertools import product
 from typing import Any, TypeVar
 
 from gradclinic.cells import Cell, NotANotebook, code_cells, document_of, source_of
 from gradclinic.facts import Location
 from gradclinic.findings import Edit
+from gradclinic.frozen import sealed
 from gradclinic.linting.magics import as_python
 from gradclinic.source_text import SourceText, UnreadableSource
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@sealed
 class Program:
     """The cells as one source. An empty line ends each, so that a line can be added to any."""
 

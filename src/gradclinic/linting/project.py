@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
 from gradclinic.config import Config
+from gradclinic.facts import Observation, Source
 from gradclinic.findings import Diagnosis, Summary
 from gradclinic.findings.diagnosis import in_order, merge, strongest
+from gradclinic.judged import judged
 from gradclinic.linting.examine import Examined, examine
 from gradclinic.linting.files import collect
 
@@ -19,7 +22,10 @@ FILES_WORTH_A_PROCESS = 64
 
 
 def lint(paths: Sequence[str], config: Config, jobs: int = 0) -> Diagnosis:
-    """The diagnosis of the files that `paths` stand for; `jobs` processes, 0 for one per core."""
+    """The diagnosis of the files that `paths` stand for; `jobs` processes, 0 for one per core.
+
+    Of topics it is silent where no file shows anything to look at: `with_topics` adds them.
+    """
     started = time.perf_counter()
     files = collect(paths, config)
     interrupted: list[str] = []
@@ -40,6 +46,14 @@ def lint(paths: Sequence[str], config: Config, jobs: int = 0) -> Diagnosis:
         ),
         problems=(*(one.problem for one in done if one.problem), *interrupted),
     )
+
+
+def with_topics(diagnosis: Diagnosis) -> Diagnosis:
+    """What could be looked at, told as not seen where it is missing: that takes all rules to be loaded."""
+    if diagnosis.judged:
+        return diagnosis
+    nothing = judged([Observation(Source.STATIC)], ())
+    return replace(diagnosis, judged=nothing.topics, checklist=nothing.checklist)
 
 
 def _examine_all(files: list[str], config: Config, jobs: int) -> Iterator[Examined]:

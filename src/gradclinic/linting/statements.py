@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gradclinic.facts import Location
+from gradclinic.frozen import record
 from gradclinic.source_text import SourceText
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Statement:
     node: ast.stmt
     block: list[ast.stmt]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from textwrap import wrap
 from typing import TextIO
 
 from gradclinic.findings import Diagnosis, Finding, Severity, State, Table
@@ -124,6 +123,8 @@ def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
     """Lines that fit the terminal; a piped report keeps each text on its line, where grep finds it."""
     if width is None:
         return text.splitlines() or [""]
+    from textwrap import wrap  # slow to import, and a report of nothing found has nothing to wrap
+
     room = max(width - indent, 20)
     return [
         part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -54,27 +55,35 @@ class Rule:
         """Findings about the same subject that say nothing new once this one is made."""
         self.checks: dict[type, Callable[[Any], Iterator[Finding]]] = {}
         self.module = ""
-        self.doc = ""
-        self.bad: dict[str, str] = {}
-        self.good: dict[str, str] = {}
+        self._file: ModuleType | None = None
 
     def check(self, function: Callable[[F], Iterator[Finding]]) -> Callable[[F], Iterator[Finding]]:
         """Register `function` for the facts its parameter is annotated with."""
         annotation = next(iter(function.__annotations__.values()))
         if isinstance(annotation, str):
             # What inspect.signature would do; for every rule at every start it takes too long.
-            annotation = eval(annotation, function.__globals__)
+            annotation = function.__globals__[annotation]
         if annotation in self.checks:
             raise ValueError(f"{self.code} judges {annotation.__name__} twice")
         self.checks[annotation] = function
         return function
 
     def attach(self, module: ModuleType) -> None:
-        """Take documentation and examples from the rule's own module."""
+        """Documentation and examples are those of the rule's own module, taken when they are asked for."""
         self.module = module.__name__
-        self.doc = inspect.cleandoc(module.__doc__ or "")
-        self.bad = _named(module, "BAD")
-        self.good = _named(module, "GOOD")
+        self._file = module
+
+    @cached_property
+    def doc(self) -> str:
+        return inspect.cleandoc(self._file.__doc__ or "") if self._file else ""
+
+    @cached_property
+    def bad(self) -> dict[str, str]:
+        return _named(self._file, "BAD") if self._file else {}
+
+    @cached_property
+    def good(self) -> dict[str, str]:
+        return _named(self._file, "GOOD") if self._file else {}
 
     @property
     def summary(self) -> str:

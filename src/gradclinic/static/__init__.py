@@ -1,6 +1,6 @@
 """Source text, executed on abstract values, becomes the same tape a running program would leave."""
 
-from gradclinic.static.modules import Find
+from gradclinic.static.imports import Find
 from gradclinic.static.observe import observe_source
 from gradclinic.static.values import Module
 

@@ -1,10 +1,39 @@
-"""What an import statement binds."""
+"""What an import statement binds, and which modules of the project a file imports from."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator
 
-from gradclinic.static.values import Value, library
+from gradclinic.static.values import Module, Value, library
+
+Find = Callable[[str, int], Module | None]
+"""The module of a dotted name and a number of leading dots, if it is worth following."""
+MOST_FOLLOWED = 8
+
+
+def imported(tree: ast.Module, find: Find | None) -> dict[str, Module]:
+    """The modules a file imports from, by the name that all names taken from them begin with."""
+    found: dict[str, Module] = {}
+    for spelled, name, level in _mentioned(tree) if find else ():
+        module = find(name, level) if find else None
+        if module is not None and len(found) < MOST_FOLLOWED:
+            found[spelled] = module
+    return found
+
+
+def _mentioned(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, alias.name, 0
+        elif isinstance(node, ast.ImportFrom):
+            spelled = "." * node.level + (node.module or "")
+            if node.module:
+                yield spelled, node.module, node.level
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}" if node.module else alias.name
+                yield f"{spelled}.{alias.name}", inner, node.level
 
 
 def bindings(node: ast.Import | ast.ImportFrom) -> dict[str, Value]:

@@ -22,24 +22,14 @@ from gradclinic.static.walk import Arguments, BreakLoop, ContinueLoop, ReturnVal
 
 Cases = tuple[tuple[object, ...], ...]
 _LEFT = (ReturnValue, BreakLoop, ContinueLoop, Stop)
-_TELLING = re.compile(
-    r"backward\(|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|binary_cross_entropy|BCELoss|BCEWithLogitsLoss"
-)
 _NAMED_LOSS = re.compile(rf"(\w+)\s*=\s*[\w.]*\b(?:{'|'.join(LOSSES)})\(")
 _CALLED = frozenset({*LOSS_FUNCTIONS, *LOSSES})
 _REMEMBERS = re.compile(r"hidden|lstm|gru\b|rnn|recurren|\bhx\b|stateful", re.I)
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False|freeze")
 
 
-def flow_may_tell(text: str) -> bool:
-    """Whether anything in the file could be told, by its words."""
-    return "torch" in text and _TELLING.search(text) is not None
-
-
 def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     """What the file's losses are given and what becomes of them. Empty where nothing can be told."""
-    if not flow_may_tell(text):
-        return ()
     frozen = bool(_FREEZES.search(text))
     machine = Machine(path, Frame(""), execute, evaluate, path, freezes=frozen)
     try:

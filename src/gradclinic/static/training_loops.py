@@ -1,0 +1,53 @@
+"""The training loops of a file: every root walked, and the tapes and modes that come of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from gradclinic.facts import EventKind, Location, Tape
+from gradclinic.static.conduct import evaluations, modes_of_training
+from gradclinic.static.relevance import Relevance
+from gradclinic.static.roots import STEPS_PER_FILE, find_roots, shape_of, walk_root
+from gradclinic.static.survey import Survey
+from gradclinic.static.values import Module
+from gradclinic.static.walk import Budget
+
+_TELLING = frozenset(
+    {
+        EventKind.BACKWARD,
+        EventKind.STEP,
+        EventKind.CLIP,
+        EventKind.UNSCALE,
+        EventKind.SCALER_UPDATE,
+        EventKind.SCHEDULE,
+    }
+)
+
+
+def loop_cases(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> Iterator[tuple[object, ...]]:
+    """The tapes of the file, each root with its paths, and in which mode its models are trained."""
+    survey = Survey(tree, modules)
+    relevance = Relevance(survey)
+    reached: set[ast.AST] = set()
+    budget = Budget(STEPS_PER_FILE)
+    told: set[tuple[type, Location | None]] = set()
+    for root in find_roots(tree, survey):
+        if root.node in reached or not budget.left():
+            continue
+        tapes = walk_root(root, tree, survey, relevance, path, reached, budget)
+        telling = _distinct([tape for tape in tapes if tape.kinds & _TELLING])
+        if telling:
+            yield telling
+        for fact in (*modes_of_training(telling), *evaluations(telling or tapes)):
+            if (type(fact), fact.where) not in told:
+                told.add((type(fact), fact.where))
+                yield (fact,)
+
+
+def _distinct(tapes: list[Tape]) -> tuple[Tape, ...]:
+    """Each order of events once, though several paths may lead to it."""
+    seen: dict[tuple[object, ...], Tape] = {}
+    for tape in tapes:
+        seen.setdefault(shape_of(tape), tape)
+    return tuple(seen.values())
