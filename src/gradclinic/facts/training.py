@@ -46,7 +46,7 @@ class Step:
     index: int
     loss: float | None
     norm: float
-    """Of all gradients together, before clipping."""
+    """Of all gradients together, before clipping; ABSENT if they were not measured at this update."""
     used: float
     """The same after clipping."""
     rates: tuple[float, ...]
@@ -56,6 +56,11 @@ class Step:
     """The max_norm or value the gradients were clipped to."""
     gradients: Sequence[float] = ()
     """The norm of each tensor's gradient after clipping."""
+
+    @property
+    def measured(self) -> bool:
+        """What its gradients were is known; of its loss and rates it always is."""
+        return self.norm != ABSENT
 
     @property
     def clipped(self) -> bool:
@@ -196,7 +201,8 @@ class Training:
 
     @cached_property
     def taken_steps(self) -> tuple[Step, ...]:
-        return tuple(step for step in self.steps if not step.skipped)
+        """Those that updated the weights, with gradients that were measured."""
+        return tuple(step for step in self.steps if step.measured and not step.skipped)
 
     @cached_property
     def matrices(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ def beside_each_other(runs: Mapping[str, StoredRun]) -> list[Figure]:
     figures = []
     for id, title, unit, log, wide, points in (
         ("loss", "Loss", "loss", False, True, _of_steps(lambda step: step.loss)),
-        ("norm", "Gradient norm", "gradient norm", True, False, _of_steps(lambda step: step.norm)),
+        ("norm", "Gradient norm", "gradient norm", True, False, _of_steps(_norm)),
         ("rate", "Learning rate", "learning rate", False, False, _of_steps(_first_rate)),
         ("ratio", "Update to weight, median", "update / weight", True, False, _ratios),
         ("scale", "Loss scale", "loss scale", True, False, _of_steps(lambda step: step.scale)),
@@ -57,6 +57,10 @@ def _of_steps(value: Callable[[Step], float | None]) -> Callable[[StoredTraining
         return [(x, y) for x, y in told if y is not None and isfinite(y)]
 
     return points
+
+
+def _norm(step: Step) -> float | None:
+    return step.norm if step.measured else None
 
 
 def _first_rate(step: Step) -> float | None:

@@ -105,13 +105,14 @@ class Logbook:
 
     def _totals(self, optimizer: str, step: Step) -> dict[str, float]:
         clipped = self._clipped.setdefault(optimizer, deque(maxlen=_RECENT))
-        clipped.append(step.clipped)
+        if step.measured:
+            clipped.append(step.clipped)
         rates = {f"rate/{group}": rate for group, rate in enumerate(step.rates)}
         found = {
             "loss": step.loss,
-            "gradient_norm/total": None if step.skipped else step.norm,
+            "gradient_norm/total": step.norm if step.measured and not step.skipped else None,
             "scale": step.scale,
-            "clip_rate": sum(clipped) / len(clipped) if step.limit is not None else None,
+            "clip_rate": sum(clipped) / len(clipped) if clipped and step.limit is not None else None,
             "skipped": float(step.skipped) if step.scale is not None else None,
         }
         return rates | {name: value for name, value in found.items() if value is not None}

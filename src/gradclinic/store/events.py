@@ -31,7 +31,7 @@ class Events:
             self.add(step.index, "non-finite", "error", f"the loss is {step.loss}")
         elif not math.isfinite(step.norm):
             self.add(step.index, "non-finite", "error", f"the gradient norm is {step.norm}")
-        else:
+        elif step.measured:
             usual = self._usual.get(optimizer, step.norm)
             if step.index > _SETTLED and 0 < usual * _SPIKE < step.norm:
                 words = f"gradient norm {step.norm:.3g}, {step.norm / usual:.0f} times the usual {usual:.3g}"

@@ -28,6 +28,8 @@ class Pulse:
     def __init__(self, show: Callable[[Pulse], None], seconds: float, events: Events | None) -> None:
         """`events` are somebody else's, who looks after them; None: our own."""
         self.step: Step | None = None
+        self.norm: float | None = None
+        """Of the gradients, when they were last measured."""
         self.losses: list[float] = []
         """Over the whole run, each the mean of as many updates as the others."""
         self._show = show
@@ -61,6 +63,8 @@ class Pulse:
             return
         now = time.monotonic()
         self.step = step
+        if step.measured:
+            self.norm = step.norm
         self._times.append(now)
         if step.loss is not None and isfinite(step.loss):
             self._remember(step.loss)
@@ -99,7 +103,8 @@ def numbers(pulse: Pulse) -> list[tuple[str, str]]:
     shown = [("step", f"{step.index + 1:,}")]
     if step.loss is not None:
         shown.append(("loss", f"{step.loss:.4g}"))
-    shown.append(("norm", "skipped" if step.skipped else f"{step.norm:.3g}"))
+    if step.skipped or pulse.norm is not None:
+        shown.append(("norm", "skipped" if step.skipped else f"{pulse.norm:.3g}"))
     if step.rates:
         shown.append(("rate", f"{step.rates[0]:.3g}"))
     if step.scale:

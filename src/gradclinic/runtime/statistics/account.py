@@ -26,21 +26,15 @@ from gradclinic.facts.training import (
 )
 from gradclinic.runtime.actors import parameters_of
 from gradclinic.runtime.listening import Listeners
-from gradclinic.runtime.statistics import meter
+from gradclinic.runtime.statistics import meter, rhythm
+from gradclinic.runtime.statistics.glance import Glance
 from gradclinic.runtime.statistics.signals import Signals
 from gradclinic.runtime.statistics.sizes import Sizes
 from gradclinic.runtime.statistics.snapshot import Snapshot
 from gradclinic.thinning import Thinned
 
-_FIRST = 5
-"""Every one of the first updates is sampled,"""
-_YOUNG = 200
-_EVERY, _EVERY_OLD = 10, 100
-"""then every tenth, and once training is under way every hundredth,"""
-_CLOSELY, _CLOSELY_OLD = 50, 200
-"""now and then with what costs most,"""
-_SPREAD = 100
-"""and with histograms."""
+_JUMP = 10
+"""Times the usual norm of the gradients is odd."""
 _ALERT = 10
 """Updates sampled one by one after something odd was seen."""
 _SOUND = 5
@@ -69,6 +63,7 @@ class Account:
         self._plain = False
         """Gradients are ordinary dense tensors, as of the last sampled update."""
         self._sizes = Sizes()
+        self._glance = Glance()
         self._losses: list[tuple[Location, torch.Tensor, float]] = []
         self._clipped: tuple[torch.Tensor | None, float] | None = None
         self._steps: Thinned[Step] = Thinned()
@@ -124,29 +119,51 @@ class Account:
     def introduce(self, optimizer: torch.optim.Optimizer, tensors: tuple[TensorInfo, ...]) -> None:
         self._parameters = len(tensors)
         self.tensors = tensors
+        self._plain = False  # until looked at again
 
     @property
-    def sampling(self) -> bool:
-        return self._due(_EVERY, _EVERY_OLD) or self._alert > 0
+    def _sampling(self) -> bool:
+        return self._alert > 0 or rhythm.weights_due(self.index)
 
-    def _due(self, young: int, old: int) -> bool:
-        return self.index < _FIRST or self.index % (young if self.index < _YOUNG else old) == 0
+    @property
+    def _measuring(self) -> bool:
+        return self._alert > 0 or rhythm.gradients_due(self.index)
 
     @torch.no_grad()
     def before_update(self, optimizer: torch.optim.Optimizer, scale: float | None) -> None:
         """Gradients as the update will use them; `scale` if they still carry one."""
-        gradients = [parameter.grad for group in optimizer.param_groups for parameter in group["params"]]
-        present = [gradient for gradient in gradients if gradient is not None]
-        if self.sampling:
-            self._plain = all(map(meter.is_plain, present))
-            self._sizes.plan(present)
-        whole = present
-        if not self._plain:
-            present = [meter.local(gradient) for gradient in present]
         extra = [loss for _, loss, _ in self._losses]
         before = self._clipped[0] if self._clipped is not None else None
         if before is not None:
             extra.append(before)
+        told = None
+        if not self._measuring and self._plain:
+            told = self._glance.read(parameters_of(optimizer), scale or 1.0, extra)
+        if told is None or (before is not None and told[-1] > _JUMP * self._usual):
+            self._next = self._measure(optimizer, scale, extra)
+        else:
+            loss, rates = self._loss(told), _rates(optimizer)
+            self._next = Step(self.index, loss, ABSENT, ABSENT, rates, limit=self._limit)
+        if self._sampling:
+            closely, spread = rhythm.closely_due(self.index), rhythm.histograms_due(self.index)
+            self._snapshot = Snapshot.take(parameters_of(optimizer), scale, closely=closely, spread=spread)
+
+    @property
+    def _limit(self) -> float | None:
+        return self._clipped[1] if self._clipped is not None else None
+
+    def _measure(
+        self, optimizer: torch.optim.Optimizer, scale: float | None, extra: Sequence[torch.Tensor]
+    ) -> Step:
+        gradients = [parameter.grad for group in optimizer.param_groups for parameter in group["params"]]
+        present = [gradient for gradient in gradients if gradient is not None]
+        if self._sampling:
+            self._plain = all(map(meter.is_plain, present))
+            self._sizes.plan(present)
+            self._glance.plan(gradients)
+        whole = present
+        if not self._plain:
+            present = [meter.local(gradient) for gradient in present]
         found, told = self._sizes.read(present, extra)
         if not self._plain:
             found = meter.of_whole(found, whole)
@@ -159,20 +176,10 @@ class Account:
         if len(found) < len(gradients):
             known = iter(found)
             each = array("d", (ABSENT if gradient is None else next(known) for gradient in gradients))
-        limit = self._clipped[1] if self._clipped is not None else None
-        self._gradients = each
-        self._next = Step(
-            self.index,
-            self._loss(told),
-            told[-1] if before is not None else used,
-            used,
-            _rates(optimizer),
-            limit=limit,
-            gradients=each,
+        norm = told[-1] if len(extra) > len(self._losses) else used
+        return Step(
+            self.index, self._loss(told), norm, used, _rates(optimizer), limit=self._limit, gradients=each
         )
-        if self.sampling:
-            closely, spread = self._due(_CLOSELY, _CLOSELY_OLD), self.index % _SPREAD == 0
-            self._snapshot = Snapshot.take(parameters_of(optimizer), scale, closely=closely, spread=spread)
 
     def after_update(self, optimizer: torch.optim.Optimizer, amp_scale: float | None) -> None:
         step, self._next = self._next, None
@@ -188,7 +195,9 @@ class Account:
             self._listeners.sampled(self.actor, sample)
             if self.breakdown is None and not all(map(math.isfinite, sample.updates)):
                 self._parameters_broke(sample.updates, step)
-        odd = not math.isfinite(step.used) or (self._usual > 0 and step.norm > 10 * self._usual)
+        if not step.measured:
+            return
+        odd = not math.isfinite(step.used) or (self._usual > 0 and step.norm > _JUMP * self._usual)
         self._alert = _ALERT if odd else max(0, self._alert - 1)
         if math.isfinite(step.norm):
             self._usual = step.norm if not self._usual else 0.9 * self._usual + 0.1 * step.norm
