@@ -36,7 +36,7 @@ def read_source(path: str) -> SourceText:
 
 def decode(data: bytes) -> SourceText:
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        encoding = _encoding(data)
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -44,13 +44,19 @@ def decode(data: bytes) -> SourceText:
             f"not {error.encoding.upper()} text (byte 0x{data[error.start]:02x} on line {line})"
         ) from error
     except SyntaxError as error:
-        named = "unknown encoding" in str(error.msg)
-        raise UnreadableSource(
-            str(error.msg) if named else "not UTF-8 text, and no encoding declared"
-        ) from error
+        raise UnreadableSource("not UTF-8 text, and no encoding declared") from error
     if "\0" in text:
         raise UnreadableSource("not Python source (it contains null bytes)")
     return SourceText(text, encoding)
+
+
+def _encoding(data: bytes) -> str:
+    try:
+        return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+    except SyntaxError as error:
+        if "unknown encoding" in str(error.msg):
+            return "utf-8"  # what `coding: future_fstrings` and its like are without their package
+        raise
 
 
 def lines_of(path: str, cell: int | None = None) -> tuple[str, ...]:

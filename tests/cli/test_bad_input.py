@@ -34,7 +34,7 @@ def test_an_empty_directory_says_so_and_passes(gradclinic, tmp_path):
         (b"x = (\n", "broken.py:1:5: not valid Python: '(' was never closed"),
         (b"def f(:\n    pass\n", "broken.py:1:7: not valid Python: invalid syntax"),
         (b"name = '\xe9'\n", "broken.py: cannot be read: not UTF-8 text"),
-        (b"# -*- coding: martian -*-\n", "broken.py: cannot be read: unknown encoding: martian"),
+        (b"# -*- coding: martian -*-\nname = '\xe9'\n", "broken.py: cannot be read: not UTF-8 text"),
         (b"x = 1\0\n", "broken.py: cannot be read: not Python source (it contains null bytes)"),
         (b"\x7fELF\x02\x01\x01\0\0\xff", "broken.py: cannot be read: "),
         (b"(" * 5000 + b")" * 5000, "broken.py"),
@@ -52,6 +52,14 @@ def test_a_file_that_cannot_be_judged_is_named_and_the_rest_is_reported(
     assert together.code == 1
     assert together.out.startswith("train.py:12:5: error GC109")
     assert together.error_line == alone.error_line
+
+
+def test_the_encoding_of_a_package_that_is_not_here_is_read_as_text(gradclinic, sick_script, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("# -*- coding: future_fstrings -*-\n" + script.read_text())
+    ended = gradclinic("lint", "train.py")
+    assert ended.code == 1
+    assert ended.out.startswith("train.py:13:5: error GC109")
 
 
 def test_a_problem_is_in_the_json_document_too(gradclinic, tmp_path):

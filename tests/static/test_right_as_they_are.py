@@ -47,6 +47,26 @@ def train(model, optimizer, loader, frozen_for):
         optimizer.step()
 """
 
+A_LOSS_THAT_TRAINS_ITS_ADVERSARY = """
+class AdversarialLoss(nn.Module):
+    def __init__(self, adversary, optimizer):
+        super().__init__()
+        self.adversary = adversary
+        self.optimizer = optimizer
+
+    def opinion(self, x):
+        return self.adversary(x)
+
+    def train_adversary(self, fake, real):
+        loss = self.opinion(fake.detach()).mean() - self.opinion(real).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+    def forward(self, fake, real):
+        return -self.opinion(fake).mean()
+"""
+
 OPTIMIZERS_OF_A_STATE = """
 def train(state, loader):
     for x, y in loader:

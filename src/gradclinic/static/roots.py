@@ -17,7 +17,7 @@ from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.statements import execute
 from gradclinic.static.survey import Survey
-from gradclinic.static.values import ClassDef, Const, Frame, Func, FunctionNode, Instance, Num
+from gradclinic.static.values import ClassDef, Const, Frame, Func, FunctionNode, Instance, Model, Num
 from gradclinic.static.walk import (
     Arguments,
     BreakLoop,
@@ -204,7 +204,7 @@ def _bound(walk: Walk, root: Root) -> Func | None:
     cls = _completed(walk, cls, root.node)
     instance = instantiate(walk, cls, Arguments(partial=True), root.owner)
     if not isinstance(instance, Instance):
-        instance = Instance(cls, "self", model=instance)  # type: ignore[arg-type]
+        instance = Instance(cls, "self", model=instance if isinstance(instance, Model) else None)
     instance.name = "self"
     # None in __init__ is a place kept free: some other method or file fills it before training.
     for name in [
