@@ -47,6 +47,22 @@ def train(model, optimizer, loader, frozen_for):
         optimizer.step()
 """
 
+MEMORY_TAKEN_AHEAD_AND_BROKEN_BATCHES_LEFT_OUT = """
+model = nn.Linear(4, 2)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+if args.ahead is not None:
+    for size in range(1, args.ahead):
+        model(torch.randn(size, 4)).sum().backward()
+        model.zero_grad()
+for x, y in loader:
+    loss = F.cross_entropy(model(x), y)
+    if torch.isnan(loss).any() or not torch.isfinite(loss):
+        continue
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
 A_LOSS_THAT_TRAINS_ITS_ADVERSARY = """
 class AdversarialLoss(nn.Module):
     def __init__(self, adversary, optimizer):

@@ -58,3 +58,5 @@ class Branches:
     """What either branch may do."""
     casts: bool
     """Either gives a name its value that stands for an optimizer, a scaler or a schedule."""
+    finite: bool | None = None
+    """How a question whether numbers are finite is answered where they are; None for any other."""

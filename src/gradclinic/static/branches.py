@@ -9,6 +9,9 @@ from gradclinic.static.roles import ACTOR_ROLES, role_of
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import last_name
 
+_WHERE_FINITE = {"isnan": False, "isinf": False, "isfinite": True}
+_OF_ALL = ("any", "all", "item")
+
 
 def shape_of(survey: Survey, node: ast.If) -> Branches:
     body = survey.can_any(node.body)
@@ -17,7 +20,25 @@ def shape_of(survey: Survey, node: ast.If) -> Branches:
         else_stops=bool(node.orelse) and _only_stops(node.orelse),
         can=body | survey.can_any(node.orelse),
         casts=any(role_of(survey, name) in ACTOR_ROLES for name in _bound([*node.body, *node.orelse])),
+        finite=_if_finite(node.test),
     )
+
+
+def _if_finite(test: ast.expr) -> bool | None:
+    """`if torch.isnan(loss).any()` leaves a broken batch out: the loop to judge is the one it lets pass."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        known = _if_finite(test.operand)
+        return None if known is None else not known
+    if isinstance(test, ast.BoolOp):
+        decisive = isinstance(test.op, ast.Or)
+        answers = [_if_finite(part) for part in test.values]
+        return decisive if decisive in answers else None if None in answers else not decisive
+    if not isinstance(test, ast.Call):
+        return None
+    name = last_name(test.func)
+    if name in _OF_ALL and isinstance(test.func, ast.Attribute):
+        return _if_finite(test.args[0] if test.args else test.func.value)
+    return _WHERE_FINITE.get(name)
 
 
 def _bound(body: list[ast.stmt]) -> list[str]:

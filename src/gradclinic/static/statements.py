@@ -192,8 +192,8 @@ def _if(walk: Walk, node: ast.If) -> None:
         return
     test = evaluate(walk, node.test)
     known = truth(test)
-    if known is None and branches.is_main(node.test):
-        known = True
+    if known is None:
+        known = True if branches.is_main(node.test) else shape.finite
     if known is None and branches.ends_loop(node) and not walk.leaves_early():
         known = False
     # `if warm and epoch == 0: schedule = ...` has one at times: the tape differs, and joining would lose it.
