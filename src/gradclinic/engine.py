@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from gradclinic.errors import debugging, fault
-from gradclinic.facts import Observation, Tape
+from gradclinic.facts import EventKind, Location, Observation, Tape
 from gradclinic.findings import Finding
 from gradclinic.findings.diagnosis import Relations, rank
 from gradclinic.rules import Rule, rules_for
@@ -62,22 +62,35 @@ def _on_every_path(rule: Rule, case: tuple[object, ...]) -> list[Finding]:
     """A finding counts if it holds on every path that passes its place.
 
     A clip under `if args.clip:` is judged by the paths that take the branch; a zero_grad found on
-    one path only clears the step of the charge on that path, and so of the charge altogether.
+    one path only clears the step of the charge on that path, and so of the charge altogether. A path that
+    goes through something unknown before the training begins is another program, and has no say in it.
     """
     check = rule.checks[type(case[0])]
     per_path = [list(check(fact)) for fact in case]
     if len(case) == 1:
         return per_path[0]
     kept: dict[tuple[object, ...], Finding] = {}
-    for findings in per_path:
+    for path, findings in zip(case, per_path, strict=True):
         for finding in findings:
             key = _key(finding)
             if key not in kept and all(
-                any(_key(other) == key for other in others) or not _passes(fact, finding)
+                any(_key(other) == key for other in others)
+                or not _passes(fact, finding)
+                or not _unknown_before(fact) <= _unknown_before(path)
                 for fact, others in zip(case, per_path, strict=True)
             ):
                 kept[key] = finding
     return list(kept.values())
+
+
+def _unknown_before(fact: object) -> frozenset[Location]:
+    """Calls that were not followed, and that happen once, before the first batch."""
+    if not isinstance(fact, Tape) or EventKind.OPAQUE not in fact.kinds:
+        return frozenset()
+    begins = next((event.index for event in fact.of_kind(EventKind.BATCH)), len(fact.events))
+    unknown = list(fact.of_kind(EventKind.OPAQUE))
+    within = {event.where for event in unknown if event.index > begins}
+    return frozenset(event.where for event in unknown if event.index < begins) - within
 
 
 def _key(finding: Finding) -> tuple[object, ...]:

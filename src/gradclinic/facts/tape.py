@@ -91,7 +91,8 @@ class Actor:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     """Of a model that ranks train together: `ranks`, their number; `gradient_bytes`, what they
     exchange; `sharded`, True when each holds only a share of it. Of an optimizer: `weight_decay`, the
-    largest of its groups; `inertia`, True when it moves a parameter whose gradient is zero."""
+    largest of its groups; `inertia`, True when it moves a parameter whose gradient is zero. Of any, from
+    source: `contained`, True when nothing but the function that was walked ever had it."""
 
     def acts_on_all_of(self, models: frozenset[str]) -> bool:
         """Whether these models, or what they are parts of, were given to it."""
@@ -193,6 +194,10 @@ class Tape:
             optimizer: tuple(e for e in self.events if e.kind in beat or e.concerns(optimizer))
             for optimizer in self.optimizers
         }
+
+    def shows_all_of(self, actor: Actor) -> bool:
+        """Whether what is not on the tape never happened to `actor`."""
+        return self.complete or actor.attrs.get("contained") is True
 
     def name(self, actor: str | None) -> str:
         """What the user calls this actor; in source a model is known by its name alone."""

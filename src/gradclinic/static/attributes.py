@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
-from gradclinic.static.roles import infer
+from gradclinic.static.roles import actor, infer, role_of
 from gradclinic.static.values import (
     Accelerator,
     ActorRef,
@@ -51,7 +51,7 @@ def get_attribute(walk: Walk, base: Value, attr: str) -> Value:
                 value.holds = base.holds
         return base.attrs[attr]
     if isinstance(base, Model):
-        return _of_model(base, attr)
+        return _of_model(walk, base, attr)
     if isinstance(base, ActorRef):
         return _of_actor(walk, base, attr)
     if isinstance(base, Tensor):
@@ -90,13 +90,17 @@ def _of_instance(walk: Walk, base: Instance, attr: str) -> Value:
     return value
 
 
-def _of_model(base: Model, attr: str) -> Value:
+def _of_model(walk: Walk, base: Model, attr: str) -> Value:
     if attr in _SAME_MODEL:
         return base.inside() if attr == "module" and base.inner is not None else base
     if attr in base.attrs:
         return base.attrs[attr]
     if attr in words.MODULE_METHODS:
         return Bound(base, attr)
+    if role_of(walk.survey, attr) == "optimizer" and "step" in walk.survey.methods_of.get(attr, ()):
+        own = base.attrs[attr] = actor(walk, ActorKind.OPTIMIZER, f"{base.name}.{attr}")
+        walk.recorder.extend(own.id, base.keys)
+        return own
     keys = frozenset(f"{key}.{attr}" for key in base.keys)
     part = base.attrs[attr] = Model(keys, f"{base.name}.{attr}", mode=replace(base.mode))
     return part

@@ -50,6 +50,11 @@ def ends_loop(node: ast.If) -> bool:
     return not node.orelse and isinstance(node.body[-1], (ast.Break, ast.Return))
 
 
+def counts(test: ast.expr) -> bool:
+    """`i % 100 == 0` and its like: true at some iteration, of which the walk has few."""
+    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in ast.walk(test))
+
+
 def note_exits(survey: Survey, loop: ast.For | ast.AsyncFor | ast.While) -> None:
     """Remember the breaks that stand before all else in a loop: it ends there as it would by itself."""
     for part in loop.body if not loop.orelse else ():

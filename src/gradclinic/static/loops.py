@@ -104,7 +104,7 @@ def run_while(walk: Walk, node: ast.While) -> None:
     else:
         count = 2 * walk.period
     walk.batches += owns
-    walk.loops.append((walk.frame, False))
+    walk.loops.append((walk.frame, False, node))
     sweeps = modes.enter_loop(walk, node)
     broken = False
     try:
@@ -112,7 +112,7 @@ def run_while(walk: Walk, node: ast.While) -> None:
             test = evaluate(walk, node.test)
             if truth(test) is False:
                 break
-            walk.loops[-1] = (walk.frame, index == count - 1)
+            walk.loops[-1] = (walk.frame, index == count - 1, node)
             if owns:
                 walk.emit(EventKind.BATCH, node)
             try:
@@ -143,7 +143,7 @@ def _run(
     if passes and not each:
         walk.emit(EventKind.EPOCH_BEGIN, node, attrs=attrs)
     walk.batches += beats
-    walk.loops.append((walk.frame, False))
+    walk.loops.append((walk.frame, False, node))
     sweeps = modes.enter_loop(walk, node)
     last_before = walk.last_batch
     broken = False
@@ -155,7 +155,7 @@ def _run(
                     walk.emit(EventKind.EPOCH_BEGIN, node, attrs=attrs)
                 walk.emit(EventKind.BATCH, node)
             bind(walk, node.target, item)
-            walk.loops[-1] = (walk.frame, index == len(items) - 1)
+            walk.loops[-1] = (walk.frame, index == len(items) - 1, node)
             with contextlib.suppress(ContinueLoop):
                 walk.execute(walk, node.body)
             if each:

@@ -337,6 +337,10 @@ def call_actor(walk: Walk, func: Value, args: Arguments, node: ast.Call) -> Valu
     """An optimizer or scaler that is itself called: timm's `loss_scaler(loss, optimizer, ...)`."""
     if isinstance(func, ActorRef) and func.kind is ActorKind.SCALER and len(args.all()) >= 2:
         return _native_scaler(walk, func, args, node)
+    if isinstance(func, ActorRef) and func.kind is ActorKind.SCHEDULE:
+        # A function that tells the rate, or a schedule that sets it: neither touches a gradient.
+        walk.emit(EventKind.OPAQUE, node, actor=func.id)
+        return Unknown(f"{func.id}()")
     if isinstance(func, ActorRef):
         open_tape(
             walk, node, optimizers=frozenset({func.id}) if func.kind is ActorKind.OPTIMIZER else NOTHING

@@ -117,9 +117,17 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
     if words.AVERAGES_GRADIENTS.search(name):
         walk.emit(EventKind.GRAD_WRITE, node, models=_models(known) or None)
     reached = parts([*values, *holds]) if holds else known
-    _open_where_needed(walk, name, values, reached, node)
+    if not _shows_only(func, reached):
+        _open_where_needed(walk, name, values, reached, node)
     modes.doubt(name, reached)
     return _outcome(walk, func, name, args, known, node)
+
+
+def _shows_only(func: Value, reached: list[Value]) -> bool:
+    """`meters.update(loss=loss)`: what keeps records is given losses in order to show them."""
+    owner = name_of(func).rpartition(".")[0]
+    keeps = isinstance(func, Unknown) and words.KEEPS_RECORDS.search(owner.rpartition(".")[2]) is not None
+    return keeps and not any(isinstance(part, (ActorRef, Accelerator, Model, Params)) for part in reached)
 
 
 def _open_where_needed(

@@ -79,6 +79,12 @@ class Recorder:
         actor = self.actors[id]
         self.actors[id] = replace(actor, attrs={**actor.attrs, "escapes": True})
 
+    def contained(self, ids: Keys) -> None:
+        """Nobody but the function that was walked ever had them."""
+        for id in ids:
+            actor = self.actors[id]
+            self.actors[id] = replace(actor, attrs={**actor.attrs, "contained": True})
+
     def _acting(self) -> dict[str, Actor]:
         """Actors that were built in sight or that something happened to; a mere mention is no actor."""
         seen = {draft.actor for draft in self.drafts}

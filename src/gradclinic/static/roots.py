@@ -12,12 +12,27 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.modules import define
+from gradclinic.static.opaque import parts
 from gradclinic.static.paths import Choices, explore
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.statements import execute
 from gradclinic.static.survey import Survey
-from gradclinic.static.values import ClassDef, Const, Frame, Func, FunctionNode, Instance, Model, Num
+from gradclinic.static.values import (
+    NONE,
+    NOTHING,
+    ActorRef,
+    ClassDef,
+    Const,
+    Frame,
+    Func,
+    FunctionNode,
+    Instance,
+    Keys,
+    Model,
+    Num,
+    Value,
+)  # fmt: skip
 from gradclinic.static.walk import (
     Arguments,
     BreakLoop,
@@ -39,6 +54,13 @@ _HOOKS = frozenset({"__init__", "configure_optimizers", "forward"})
 class Root:
     node: FunctionNode | ast.Module
     owner: ast.ClassDef | None = None
+    handed: FunctionNode | None = None
+    """A function defined inside `node` that it gives back or hands on: called once, by somebody."""
+
+    @property
+    def aim(self) -> FunctionNode | ast.Module:
+        """What nothing walked before has reached, or there is no need to start here."""
+        return self.handed or self.node
 
 
 def find_roots(tree: ast.Module, survey: Survey) -> Iterator[Root]:
@@ -59,6 +81,17 @@ def find_roots(tree: ast.Module, survey: Survey) -> Iterator[Root]:
             yield Root(node, survey.owners.get(node))
     for node in acting:
         yield Root(node, survey.owners.get(node))
+    for node in survey.nested - survey.foreign:
+        outer = _around(node, survey) if survey.can(node) & Can.BACKWARD else None
+        if outer is not None:
+            yield Root(outer, survey.owners.get(outer), node)
+
+
+def _around(node: FunctionNode, survey: Survey) -> FunctionNode | None:
+    """The function that `node` is defined in, if that one stands by itself."""
+    outer = survey.qualnames[node].rpartition(".")[0]
+    found = [other for other, name in survey.qualnames.items() if name == outer]
+    return found[0] if found and found[0] not in survey.nested else None
 
 
 def _mentioned(node: FunctionNode, others: list[FunctionNode], survey: Survey) -> bool:
@@ -119,12 +152,17 @@ def _walk(
         reached=reached,
     )
     finished = True
+    result: Value = NONE
     try:
         _enter(walk, root, tree)
-    except (ReturnValue, BreakLoop, ContinueLoop, Stop):
+    except ReturnValue as returned:
+        result = returned.value
+    except (BreakLoop, ContinueLoop, Stop):
         pass
     except (OutOfBudget, RecursionError):
         finished = False
+    if finished and not isinstance(root.node, ast.Module) and root.handed is None:
+        walk.recorder.contained(_kept_inside(walk, root.node, result))
     complete = finished and isinstance(root.node, ast.Module) and _all_reached(survey, reached)
     return walk.recorder.tape(complete=complete)
 
@@ -135,6 +173,31 @@ def _all_reached(survey: Survey, reached: set[ast.AST]) -> bool:
         for node in survey.qualnames
         if node not in survey.foreign and survey.can(node) & Can.ACT
     )
+
+
+def _kept_inside(walk: Walk, node: FunctionNode, result: Value) -> Keys:
+    """Actors that the function built for itself: it neither gives them back nor lets others hold them."""
+    if any(inner not in walk.reached for inner in _acting_inside(walk.survey, node)):
+        return NOTHING
+    mine = {
+        value.id
+        for name, value in walk.frame.vars.items()
+        if isinstance(value, ActorRef) and value.built and name not in walk.frame.shared
+        if not walk.recorder.actors[value.id].attrs.get("escapes")
+    }
+    given = {part.id for part in parts([result]) if isinstance(part, ActorRef)}
+    held = walk.frame.vars.get("self")
+    given |= {part.id for part in parts([held]) if isinstance(part, ActorRef)}
+    return frozenset(mine - given)
+
+
+def _acting_inside(survey: Survey, node: FunctionNode) -> list[FunctionNode]:
+    within = f"{survey.qualnames[node]}."
+    return [
+        inner
+        for inner in survey.nested
+        if survey.qualnames[inner].startswith(within) and survey.can(inner) & Can.ACT
+    ]
 
 
 def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
@@ -151,10 +214,22 @@ def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
     walk.frame = frame
     walk.no_grad += without_gradients(func)
     walk.active.append(root.node)
-    if _called_with_batches(func):
+    if root.handed is not None:
+        _hand_on(walk, root.node, root.handed)
+    elif _called_with_batches(func):
         _each_batch(walk, root.node)
     else:
         execute(walk, root.node.body)
+
+
+def _hand_on(walk: Walk, outer: FunctionNode, inner: FunctionNode) -> None:
+    """Call the function that `outer` defines; what `outer` does itself has been told of already."""
+    with contextlib.suppress(ReturnValue):
+        execute(walk, outer.body)
+    walk.recorder.drafts.clear()
+    defined = walk.frame.vars.get(inner.name)
+    if isinstance(defined, Func) and defined.node is inner:
+        call_function(walk, defined, Arguments(partial=True), inner)
 
 
 def _called_with_batches(func: Func) -> bool:

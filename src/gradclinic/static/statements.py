@@ -194,8 +194,9 @@ def _if(walk: Walk, node: ast.If) -> None:
     known = truth(test)
     if known is None:
         known = True if branches.is_main(node.test) else shape.finite
-    if known is None and branches.ends_loop(node) and not walk.leaves_early():
-        known = False
+    if known is not False and branches.ends_loop(node) and not walk.leaves_early():
+        early = known is None or (branches.counts(node.test) and walk.steps_in_loop())
+        known = False if early else known
     # `if warm and epoch == 0: schedule = ...` has one at times: the tape differs, and joining would lose it.
     parts_ways = shape.can & (Can.ACT | Can.LEAVE) or (shape.casts and isinstance(test, Both))
     if known is None and not walk.summarising and parts_ways:

@@ -39,6 +39,9 @@ class Facts:
 
     can: int = Can.NOTHING
     mentions: set[str] = field(default_factory=set)
+    reaches: set[str] = field(default_factory=set)
+    """Those that may be functions it calls or hands on, attributes with a dot before them: in `cfg.train.lr`
+    nothing called `train` is."""
     assigns: set[str] = field(default_factory=set)
     """Names it gives a value to, or whose value it may change."""
     calls_out: bool = False
@@ -53,6 +56,7 @@ class Facts:
     def add(self, other: Facts) -> None:
         self.can |= other.can
         self.mentions |= other.mentions
+        self.reaches |= other.reaches
         self.assigns |= other.assigns
         self.exposes |= other.exposes
         self.loops += other.loops
@@ -78,6 +82,8 @@ class Survey:
         self.nested: set[FunctionNode] = set()
         self.methods_of: dict[str, set[str]] = {}
         """Method names called on each receiver, by the last part of its name."""
+        self.applied: set[str] = set()
+        """What is called like a function, by the last part of its name."""
         self.roles: dict[str, str] = {}
         """What each name stands for, as far as it has been asked."""
         self.names: dict[ast.AST, frozenset[str]] = {}
@@ -195,18 +201,28 @@ class Survey:
             kind = type(node)
             if kind is ast.Name:
                 facts.mentions.add(node.id)  # type: ignore[attr-defined]
+                facts.reaches.add(node.id)  # type: ignore[attr-defined]
             elif isinstance(node, ast.Attribute):
                 if not torch_method(node):
-                    facts.mentions.add(node.attr)
-                if node.attr in ("grad", "sync_gradients"):
-                    facts.can |= Can.ACT | ACTS[node.attr]
-                stack.append(node.value)
+                    facts.reaches.add(f".{node.attr}")
+                stack.append(self._attributes(node, facts))
             elif kind is not ast.Constant:
                 if isinstance(node, ast.Call):
                     self._call(node, facts)
                 elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
                     self._modulus(node, facts)
                 stack += children(node)
+
+    def _attributes(self, node: ast.Attribute, facts: Facts) -> ast.expr:
+        """What the attribute, or the last of several in a row, is taken of."""
+        inner: ast.expr = node
+        while isinstance(inner, ast.Attribute):
+            if not torch_method(inner):
+                facts.mentions.add(inner.attr)
+            if inner.attr in ("grad", "sync_gradients"):
+                facts.can |= Can.ACT | ACTS[inner.attr]
+            inner = inner.value
+        return inner
 
     def _modulus(self, node: ast.BinOp, facts: Facts) -> None:
         if isinstance(node.left, (ast.Constant, ast.JoinedStr)):
@@ -228,6 +244,7 @@ class Survey:
 
     def _call(self, node: ast.Call, facts: Facts) -> None:
         called = last_name(node.func)
+        self.applied.add(called)
         default = command_line_default(node)
         if default is not None:
             self.defaults[default[0]] = default[1]
@@ -279,7 +296,7 @@ class Survey:
                 self._expression(node, facts)
             self._facts[node] = facts
         self._can[node] = facts.can
-        total = facts.can | self._mentioned(facts.mentions)
+        total = facts.can | self._called(facts.reaches)
         self._can[node] = total
         return total
 
@@ -296,7 +313,7 @@ class Survey:
             total |= self.can(statement)
         return total
 
-    def _mentioned(self, names: set[str]) -> int:
+    def _called(self, names: set[str]) -> int:
         total = Can.NOTHING
         for function in self._defined(names):
             total |= self.can(function)
@@ -304,8 +321,11 @@ class Survey:
 
     def _defined(self, names: set[str]) -> list[FunctionNode]:
         found: list[FunctionNode] = []
-        for name in names:
-            found += self.functions.get(name, ())
+        for written in names:
+            name = written.removeprefix(".")
+            # An attribute of something is no function of the module itself.
+            bare = name == written
+            found += [f for f in self.functions.get(name, ()) if bare or self._is_member(f)]
             if name in self.classes:
                 found += [
                     f for f in self.functions.get("__init__", ()) if self.owners.get(f) is self.classes[name]
@@ -313,6 +333,9 @@ class Survey:
         if "__call__" in self.functions and names:
             found += self.functions["__call__"]
         return found
+
+    def _is_member(self, function: FunctionNode) -> bool:
+        return function in self.owners or function in self.nested or function in self.foreign
 
     def beats_inside(self, node: ast.AST) -> bool:
         """Whether batches are fetched inside: by a call, or by a loop that goes over data."""
@@ -326,7 +349,7 @@ class Survey:
             or any(
                 self.beats_inside(loop) or self.owns_beat(loop) for loop in facts.loops if loop is not node
             )
-            or any(self.beats_inside(function) for function in self._defined(facts.mentions))
+            or any(self.beats_inside(function) for function in self._defined(facts.reaches))
         )
         self._beats[node] = found
         return found
@@ -361,5 +384,5 @@ class Survey:
             for loop in facts.loops
             if loop is not node and (self.beats_inside(loop) or self.owns_beat(loop)) and not is_window(loop)
         ]
-        called = [self._depth(function, seen) for function in self._defined(facts.mentions)]
+        called = [self._depth(function, seen) for function in self._defined(facts.reaches)]
         return max([0, *inner, *called])

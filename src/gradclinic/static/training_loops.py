@@ -33,7 +33,7 @@ def loop_cases(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> It
     budget = Budget(STEPS_PER_FILE)
     told: set[tuple[type, Location | None]] = set()
     for root in find_roots(tree, survey):
-        if root.node in reached or not budget.left():
+        if root.aim in reached or not budget.left():
             continue
         tapes = walk_root(root, tree, survey, relevance, path, reached, budget)
         telling = _distinct([tape for tape in tapes if tape.kinds & _TELLING])

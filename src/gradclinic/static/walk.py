@@ -8,6 +8,7 @@ from dataclasses import field
 
 from gradclinic.facts import EventKind, Location
 from gradclinic.frozen import record
+from gradclinic.static.abilities import Can
 from gradclinic.static.paths import Choices
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
@@ -113,7 +114,7 @@ class Walk:
     micro_batch: int = 0
     """Entries into `accelerator.accumulate` so far."""
     last_batch: bool = False
-    loops: list[tuple[Frame, bool]] = field(default_factory=list)
+    loops: list[tuple[Frame, bool, ast.AST]] = field(default_factory=list)
     """The loops being run, innermost last, each with whether this is its last iteration."""
     synced: bool = True
     in_window: bool = False
@@ -162,6 +163,10 @@ class Walk:
         if not self.loops or self.loops[-1][0] is not self.frame:
             return True
         return self.loops[-1][1]
+
+    def steps_in_loop(self) -> bool:
+        """Whether the innermost loop being run updates by itself, and does not merely fill a window."""
+        return bool(self.loops) and bool(self.can(self.loops[-1][2]) & Can.STEP)
 
     def invented(self, value: int, *units: str) -> Num:
         return Num(value, invented=True, units=frozenset(units))

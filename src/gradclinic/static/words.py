@@ -29,8 +29,8 @@ TORCH_SCHEDULES = names(
     "LambdaLR LinearLR MultiStepLR MultiplicativeLR OneCycleLR PolynomialLR ReduceLROnPlateau "
     "SequentialLR StepLR"
 )
-SCHEDULE_BUILDERS = Pattern(r"^get_\w*schedule\w*$|^get_scheduler$")
-"""Functions of transformers and diffusers that return a torch LambdaLR."""
+SCHEDULE_BUILDERS = Pattern(r"^get_\w*schedule\w*$|^get_scheduler$|^(Warmup\w*|ConstantLR)Schedule$")
+"""Functions of transformers and diffusers that return a torch LambdaLR, and the classes they once were."""
 SCHEDULE_LENGTHS = ("T_max", "total_steps", "total_iters", "num_training_steps", "t_total", "training_steps")
 GRAD_SCALERS = names("GradScaler ShardedGradScaler")
 DATA_SCALERS = names("StandardScaler MinMaxScaler RobustScaler MaxAbsScaler")
@@ -125,6 +125,11 @@ FILLS_GRADIENTS = Pattern(
 """Functions that may well call backward, or do what it does."""
 EVALUATES = Pattern(r"_*((run|do)_)?(valid|val_|val$|eval|test_|test$)", re.I)
 """Functions that by their name measure a model and do not train it."""
+KEEPS_RECORDS = Pattern(
+    r"meter|metric|logger|writer|tracker|recorder|history|wandb|tensorboard|progress|(^|_)p?bar$",
+    re.I,
+)
+"""Objects that are told of losses in order to show them."""
 SETS_MODE = Pattern(r"(set|switch|toggle|change)_?\w*(train|eval|mode)|(train|eval)_?mode", re.I)
 """Functions that put a model into train or eval mode."""
 SCALE_ASKED = Pattern(r"get_scale|found_inf|overflow|skip", re.I)

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import Event, EventKind, Source, Tape
+from gradclinic.facts import Actor, Event, EventKind, Source, Tape
 from gradclinic.findings import Finding, Fix, Insert, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -92,11 +92,13 @@ ENOUGH_BACKWARDS = 3
 
 @rule.check
 def never_stepped(tape: Tape) -> Iterator[Finding]:
-    if not tape.complete:
-        return
     for optimizer in tape.optimizers:
+        if not tape.shows_all_of(tape.actors[optimizer]):
+            continue
         timeline = tape.timeline(optimizer)
         if tape.count(EventKind.STEP, optimizer) or any(_may_update(event) for event in timeline):
+            continue
+        if _updated_by_another(tape, tape.actors[optimizer]):
             continue
         built = next((e.index for e in tape.of_actor(optimizer, EventKind.BUILD)), -1)
         backwards = [
@@ -120,6 +122,13 @@ def never_stepped(tape: Tape) -> Iterator[Finding]:
             confidence=0.95,
             subject=optimizer,
         )
+
+
+def _updated_by_another(tape: Tape, optimizer: Actor) -> bool:
+    """An engine may step what an optimizer was built for too: that one is then merely left over."""
+    stepping = [tape.actors[event.actor] for event in tape.of_kind(EventKind.STEP) if event.actor]
+    models = frozenset(optimizer.of)
+    return any(not models or not other.of or other.acts_on_any_of(models) for other in stepping)
 
 
 def _may_update(event: Event) -> bool:

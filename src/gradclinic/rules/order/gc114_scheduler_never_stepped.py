@@ -92,9 +92,9 @@ ENOUGH_UPDATES = 3
 
 @rule.check
 def never_advanced(tape: Tape) -> Iterator[Finding]:
-    if not tape.complete:
-        return
     for schedule, optimizer in schedules(tape):
+        if not tape.shows_all_of(schedule):
+            continue
         if tape.count(EventKind.SCHEDULE, schedule.id) or schedule.attrs.get("escapes"):
             continue
         if tape.count(EventKind.STEP, optimizer) < ENOUGH_UPDATES or unknown_calls(tape, schedule, optimizer):
