@@ -136,12 +136,17 @@ def targets_of(node: ast.stmt) -> list[ast.expr]:
         return [node.target]
     if isinstance(node, ast.Delete):
         return node.targets
-    if (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Attribute)
-    ):
-        return [node.value.func.value]
+    return _receivers(node.value) if isinstance(node, ast.Expr) else []
+
+
+def _receivers(node: ast.expr) -> list[ast.expr]:
+    """What methods are called on, in `held.append(x) if x else None` too."""
+    if isinstance(node, ast.Call):
+        return [node.func.value] if isinstance(node.func, ast.Attribute) else []
+    if isinstance(node, ast.IfExp):
+        return [*_receivers(node.body), *_receivers(node.orelse)]
+    if isinstance(node, ast.BoolOp):
+        return [receiver for value in node.values for receiver in _receivers(value)]
     return []
 
 

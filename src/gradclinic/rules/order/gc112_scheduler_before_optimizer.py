@@ -118,6 +118,7 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
                 f"{schedule.name}.step() comes before {tape.name(optimizer)}.step(): "
                 "the first learning rate of the schedule is skipped",
                 first,
+                also=(stepped[0],),
                 evidence={
                     "order seen": order_seen(
                         tape.events[: later[0].index + 1],

@@ -85,14 +85,20 @@ for step in range(20):
 
 @rule.check
 def scaled_gradients_clipped(tape: Tape) -> Iterator[Finding]:
+    of_any: set[object] = set()
     for optimizer in tape.optimizers:
         reported: set[object] = set()
         for update in updates(tape, optimizer):
             for clip in update.of_kind(EventKind.CLIP):
                 scaler = carried_scaler(update, clip)
-                if scaler is None or clip.where in reported or not surely(clip, tape, optimizer):
+                if scaler is None or clip.where in reported | of_any:
                     continue
-                reported.add(clip.where)
+                if surely(clip, tape, optimizer):
+                    reported.add(clip.where)
+                elif _whatever_it_clips(tape, scaler):
+                    of_any.add(clip.where)
+                else:
+                    continue
                 yield rule.finding(
                     f"gradients are clipped while they carry the scale of {tape.name(scaler)}",
                     clip,
@@ -110,6 +116,13 @@ def scaled_gradients_clipped(tape: Tape) -> Iterator[Finding]:
                     confidence=0.96,
                     subject=optimizer,
                 )
+
+
+def _whatever_it_clips(tape: Tape, scaler: str) -> bool:
+    """Whether all gradients there are carry the scale at all times: it matters not which ones are clipped."""
+    return all(event.attrs.get("scaler") == scaler for event in tape.of_kind(EventKind.BACKWARD)) and not (
+        tape.kinds & {EventKind.UNSCALE, EventKind.GRAD_WRITE, EventKind.OPAQUE}
+    )
 
 
 def _unscale(tape: Tape, scaler: str, update: Update, clip: Event) -> Fix:

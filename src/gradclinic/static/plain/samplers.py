@@ -73,10 +73,15 @@ def _shuffles(call: ast.Call, makers: set[str]) -> bool:
     return isinstance(shuffle, ast.Constant) and shuffle.value is True
 
 
+def _over_epochs(loop: ast.For) -> bool:
+    """By what it counts, or by how far: `for _ in range(args.epochs)`, `for state["epoch"] in ...`."""
+    return any(words.EPOCH_NAME.search(name) for name in [*names_in(loop.target), *names_in(loop.iter)])
+
+
 def _trains_in_epochs(tree: ast.Module) -> bool:
     """Whether the batches and the epochs are looped over in this file: elsewhere the epoch may be set."""
     loops = [node for scope in scopes(tree) for node in scope.nodes if isinstance(node, ast.For)]
-    epochs = [loop for loop in loops if any(words.EPOCH_NAME.search(name) for name in names_in(loop.target))]
+    epochs = [loop for loop in loops if _over_epochs(loop)]
     batches = any(
         any(words.LOADER_NAME.search(name) for name in names_in(loop.iter)) and "backward" in names_in(loop)
         for loop in loops
