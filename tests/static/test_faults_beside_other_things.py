@@ -138,7 +138,104 @@ def train(G, D, loader, critic_loss):
         G.optim.step()
 """
 
+A_STEP_OF_A_CLASS = """
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(4, 1)
+        self.optimizer = torch.optim.Adam(self.parameters())
+
+    def forward(self, x):
+        return self.score(x)
+
+class Trainer:
+    def __init__(self, width):
+        self.critic = Critic()
+        self.maker = nn.Linear(width, 4)
+        self.optimizer = torch.optim.Adam(self.maker.parameters())
+
+    def step(self, x):
+        loss = self.critic(x).mean()
+        loss.backward()  # GC101
+        self.critic.optimizer.step()
+        self.maker.zero_grad()
+        self.critic(self.maker(x)).mean().backward()
+        self.optimizer.step()
+"""
+
+OPTIMIZERS_LISTED_IF_THERE = """
+class Optimizers:
+    def __init__(self, args, encoder, unet):
+        self.clip, self.every = args.clip, args.every
+        self.parts = unet.parameters()
+        self.optimizers = []
+        first, second = make_optimizer(encoder.parameters()), make_optimizer(self.parts)
+        self.optimizers.append(first) if first is not None else None
+        self.optimizers.append(second) if second is not None else None
+        self.scaler = torch.amp.GradScaler()
+
+    def step(self, loss, index):
+        self.scaler.scale(loss).backward()
+        nn.utils.clip_grad_norm_(self.parts, self.clip)  # GC501
+        for optimizer in self.optimizers:
+            self.scaler.step(optimizer)
+        self.scaler.update()
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+"""
+
+WINDOW_KEPT_BY_A_COUNTER = """
+def train(net, loader, per_step):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 5)
+    for epoch in range(280):
+        scheduler.step()  # GC112
+        index = 0
+        for x, y in loader:
+            if index == 0:
+                optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss /= per_step
+            loss.backward()
+            index += 1
+            if index == per_step:
+                optimizer.step()
+                index = 0
+"""
+
+EPOCHS_IN_A_STATE = """
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+def main(args, model, optimizer, train_data, state):
+    loader = DataLoader(train_data, sampler=DistributedSampler(train_data, shuffle=True))  # GC904
+    for state["epoch"] in range(state["epoch"], args.num_epochs):
+        batches = iter(loader)
+        for step in range(len(loader)):
+            batch = next(batches)
+            optimizer.zero_grad()
+            model(**batch).loss.backward()
+            optimizer.step()
+"""
+
 PUT_RIGHT = {
+    "A_STEP_OF_A_CLASS": (
+        "        loss.backward()  # GC101",
+        "        self.critic.zero_grad()\n        loss.backward()",
+    ),
+    "OPTIMIZERS_LISTED_IF_THERE": (
+        "        nn.utils.clip",
+        "        for optimizer in self.optimizers:\n"
+        "            self.scaler.unscale_(optimizer)\n        nn.utils.clip",
+    ),
+    "WINDOW_KEPT_BY_A_COUNTER": (
+        "        scheduler.step()  # GC112\n        index = 0\n",
+        "        if epoch:\n            scheduler.step()\n        index = 0\n",
+    ),
+    "EPOCHS_IN_A_STATE": (
+        "        batches = iter(loader)",
+        '        loader.sampler.set_epoch(state["epoch"])\n        batches = iter(loader)',
+    ),
     "SETTINGS_CALLED_LIKE_THE_FUNCTION": (
         "loss.backward()  # GC106",
         "(loss / config.train.accumulate).backward()",

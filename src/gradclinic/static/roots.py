@@ -17,6 +17,7 @@ from gradclinic.static.paths import Choices, explore
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.statements import execute
+from gradclinic.static.steps import is_one_step
 from gradclinic.static.survey import Survey
 from gradclinic.static.values import (
     NONE,
@@ -56,6 +57,8 @@ class Root:
     owner: ast.ClassDef | None = None
     handed: FunctionNode | None = None
     """A function defined inside `node` that it gives back or hands on: called once, by somebody."""
+    again: bool = False
+    """It is one step of a training, which somebody calls for every batch."""
 
     @property
     def aim(self) -> FunctionNode | ast.Module:
@@ -110,10 +113,15 @@ def walk_root(
     allowed = min(STEPS_PER_ROOT, left.steps)
     budget = Budget(allowed)
 
-    def walk_path(choices: Choices) -> Tape:
-        return _walk(root, tree, survey, relevance, path, choices, budget, reached)
+    def walk_from(start: Root) -> list[Tape]:
+        def walk_path(choices: Choices) -> Tape:
+            return _walk(start, tree, survey, relevance, path, choices, budget, reached)
 
-    tapes = list(explore(walk_path, budget.left, shape_of))
+        return list(explore(walk_path, budget.left, shape_of))
+
+    tapes = walk_from(root)
+    if is_one_step(root.node, root.owner, tree, survey, tapes):
+        tapes = walk_from(Root(root.node, root.owner, again=True))
     left.steps -= allowed - budget.steps
     return tapes
 
@@ -216,8 +224,8 @@ def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
     walk.active.append(root.node)
     if root.handed is not None:
         _hand_on(walk, root.node, root.handed)
-    elif _called_with_batches(func):
-        _each_batch(walk, root.node)
+    elif root.again or _called_with_batches(func):
+        _each_batch(walk, root.node, counted=not root.again)
     else:
         execute(walk, root.node.body)
 
@@ -242,14 +250,14 @@ def _called_with_batches(func: Func) -> bool:
     )
 
 
-def _each_batch(walk: Walk, node: FunctionNode) -> None:
+def _each_batch(walk: Walk, node: FunctionNode, *, counted: bool) -> None:
     names = [argument.arg for argument in node.args.args]
     given = dict(walk.frame.vars)
     walk.batches += 1
     for index in range(walk.data_length):
         walk.emit(EventKind.BATCH, node)
         walk.frame.vars = dict(given)
-        if len(names) > 2:
+        if counted and len(names) > 2:
             walk.frame.vars[names[2]] = Num(index, invented=True, units=frozenset({"index"}))
         with contextlib.suppress(ReturnValue):
             execute(walk, node.body)

@@ -44,7 +44,7 @@ MODULE_METHODS = names(
 
 LOSS_FUNCTION = Pattern(r"loss|cross_entropy|nll|kl_div|_bce|^bce|criterion", re.I)
 CRITERION_NAME = Pattern(
-    r"(^|_)(crit\w*|loss_?(fn|func|function|fct|f|layer|module|obj)?|bce|mse|ce|l1)$|loss$", re.I
+    r"(^|_)(crit(?!ic)\w*|loss_?(fn|func|function|fct|f|layer|module|obj)?|bce|mse|ce|l1)$|loss$", re.I
 )
 GOES_OVER = Pattern(r"^(log_every|progress\w*|track|iterate|with_progress)$")
 """Functions that show how far they are with what they are given to go over."""

@@ -1,0 +1,57 @@
+"""Methods that are one step of a training: their loop is in another file, and calls them again and again."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.facts import EventKind, Tape
+from gradclinic.static.abilities import Can
+from gradclinic.static.survey import Survey
+from gradclinic.static.syntax import last_name
+from gradclinic.static.values import FunctionNode
+
+_KNOWN_BASES = frozenset({"object", "ABC", "Module"})
+
+
+def is_one_step(
+    node: FunctionNode | ast.Module,
+    owner: ast.ClassDef | None,
+    tree: ast.Module,
+    survey: Survey,
+    tapes: list[Tape],
+) -> bool:
+    """Whether the class steps an optimizer of its own here that nothing in the file ever clears.
+
+    What is called once needs no clearing, so only this tells more of a step than one walk through it does.
+    """
+    if owner is None or not all(_is_known(base, survey) for base in owner.bases):
+        return False
+    if survey.can(node) & (Can.BACKWARD | Can.STEP) != Can.BACKWARD | Can.STEP or survey.depth(node):
+        return False
+    if survey.beats_inside(node) or not tapes or not all(_leaves_gradients(tape) for tape in tapes):
+        return False
+    clears = {event.where for tape in tapes for event in tape.of_kind(EventKind.ZERO_GRAD)}
+    return _clears_in(tree) == len(clears)
+
+
+def _is_known(base: ast.expr, survey: Survey) -> bool:
+    return last_name(base) in _KNOWN_BASES or last_name(base) in survey.classes
+
+
+def _leaves_gradients(tape: Tape) -> bool:
+    """Whether an optimizer that the class has built is fed and stepped once, and is not cleared."""
+    if tape.kinds & {EventKind.OPAQUE, EventKind.GRAD_WRITE}:
+        return False
+    for optimizer in tape.optimizers:
+        steps = list(tape.of_actor(optimizer, EventKind.STEP))
+        fed = any(e.optimizers and optimizer in e.optimizers for e in tape.of_kind(EventKind.BACKWARD))
+        cleared = any(event.concerns(optimizer) for event in tape.of_kind(EventKind.ZERO_GRAD))
+        if len(steps) == 1 and fed and not cleared and tape.actors[optimizer].built is not None:
+            return True
+    return False
+
+
+def _clears_in(tree: ast.Module) -> int:
+    """How often gradients are cleared in the file; one more where it touches them by hand."""
+    names = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    return names.count("zero_grad") + ("grad" in names)
