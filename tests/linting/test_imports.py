@@ -159,3 +159,11 @@ def test_a_module_that_cannot_be_read_is_as_good_as_none(project):
 def test_an_optimizer_that_is_given_the_loss_may_do_all_of_it(project):
     project(main="def fit(model, optim):\n    for x in range(9):\n        optim.step(model(x).mean())\n")
     assert found("main.py") == []
+
+
+def test_a_star_brings_the_helper_too(project):
+    starred = MAIN.replace("import train_one_epoch", "import *")
+    project(main=starred, engine=SICK)
+    assert found("main.py") == ["engine.py:7 GC101"]
+    project(engine=HEALTHY)
+    assert found("main.py") == []

@@ -225,8 +225,7 @@ PUT_RIGHT = {
     ),
     "OPTIMIZERS_LISTED_IF_THERE": (
         "        nn.utils.clip",
-        "        for optimizer in self.optimizers:\n"
-        "            self.scaler.unscale_(optimizer)\n        nn.utils.clip",
+        "        [self.scaler.unscale_(optimizer) for optimizer in self.optimizers]\n        nn.utils.clip",
     ),
     "WINDOW_KEPT_BY_A_COUNTER": (
         "        scheduler.step()  # GC112\n        index = 0\n",

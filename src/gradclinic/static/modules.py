@@ -27,11 +27,24 @@ def resolved(walk: Walk, value: Value) -> Value:
 def bindings(walk: Walk, node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
     """What an import binds. Imports of a followed module are not followed: its `.engine` is another."""
     bound = imports.bindings(node)
+    if walk.modules and not walk.frame.module.path and isinstance(node, ast.ImportFrom):
+        bound |= _all_of(walk, node)
     if walk.modules and walk.frame.module.path:
         for name, value in bound.items():
             if isinstance(value, Lib) and value.name.rpartition(".")[0] in walk.modules:
                 bound[name] = library(f"<{walk.frame.module.path}>{value.name}")
     return bound
+
+
+def _all_of(walk: Walk, node: ast.ImportFrom) -> dict[str, Value]:
+    """The functions and classes that `from module import *` brings."""
+    spelled = "." * node.level + (node.module or "")
+    module = walk.modules.get(spelled) if node.names[0].name == "*" else None
+    return {
+        part.name: library(f"{spelled}.{part.name}")
+        for part in (module.tree.body if module is not None else ())
+        if isinstance(part, (ast.FunctionDef, ast.ClassDef)) and not part.name.startswith("_")
+    }
 
 
 def define(walk: Walk, tree: ast.Module) -> None:
