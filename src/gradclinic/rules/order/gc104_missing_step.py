@@ -98,7 +98,7 @@ def never_stepped(tape: Tape) -> Iterator[Finding]:
         timeline = tape.timeline(optimizer)
         if tape.count(EventKind.STEP, optimizer) or any(_may_update(event) for event in timeline):
             continue
-        if _updated_by_another(tape, tape.actors[optimizer]):
+        if tape.source is Source.STATIC and _updated_by_another(tape, tape.actors[optimizer]):
             continue
         built = next((e.index for e in tape.of_actor(optimizer, EventKind.BUILD)), -1)
         backwards = [
@@ -126,9 +126,13 @@ def never_stepped(tape: Tape) -> Iterator[Finding]:
 
 def _updated_by_another(tape: Tape, optimizer: Actor) -> bool:
     """An engine may step what an optimizer was built for too: that one is then merely left over."""
-    stepping = [tape.actors[event.actor] for event in tape.of_kind(EventKind.STEP) if event.actor]
+    stepped = {event.actor for event in tape.of_kind(EventKind.STEP)}
     models = frozenset(optimizer.of)
-    return any(not models or not other.of or other.acts_on_any_of(models) for other in stepping)
+    return any(
+        not models or not other.of or other.acts_on_any_of(models)
+        for id, other in tape.actors.items()
+        if id in stepped
+    )
 
 
 def _may_update(event: Event) -> bool:
