@@ -63,6 +63,56 @@ for x, y in loader:
     optimizer.zero_grad()
 """
 
+A_SCHEDULE_AFTER_A_WARM_UP = """
+from warmup_scheduler import GradualWarmupScheduler
+
+model = nn.Linear(4, 2)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+in_steps = torch.optim.lr_scheduler.MultiStepLR(optimizer, [30, 40])
+cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 50)
+after = in_steps
+if args.cosine:
+    after = cosine
+schedule = GradualWarmupScheduler(optimizer, multiplier=10, total_epoch=1, after_scheduler=after)
+for epoch in range(50):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    schedule.step()
+"""
+
+ONE_FUNCTION_STEPS_EACH_OF_TWO = """
+class Agent:
+    def learn(self, batch):
+        state, target = batch
+        self.update(self.first_optimizer, self.first, F.mse_loss(self.first(state), target))
+        self.update(self.second_optimizer, self.second, F.mse_loss(self.second(state), target))
+
+    def update(self, optimizer, network, loss):
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+
+    def run(self, loader):
+        for epoch in range(10):
+            for batch in loader:
+                self.learn(batch)
+"""
+
+OPTIMIZERS_WITH_THEIR_NUMBERS = """
+def train(model, optimizers, loader, begins):
+    for epoch in range(10):
+        for x, y in loader:
+            for number, optimizer in enumerate(optimizers):
+                optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            for number, optimizer in enumerate(optimizers):
+                if epoch >= begins[number]:
+                    optimizer.step()
+"""
+
 A_LOSS_THAT_TRAINS_ITS_ADVERSARY = """
 class AdversarialLoss(nn.Module):
     def __init__(self, adversary, optimizer):

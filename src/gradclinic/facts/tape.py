@@ -190,14 +190,42 @@ class Tape:
             EventKind.FORWARD,
             EventKind.LOSS,
         }
+        users = self._users
         return {
-            optimizer: tuple(e for e in self.events if e.kind in beat or e.concerns(optimizer))
+            optimizer: tuple(
+                event
+                for event in self.events
+                if event.kind in beat
+                or (event.concerns(optimizer) and optimizer in users.get(event.index, (optimizer,)))
+            )
             for optimizer in self.optimizers
         }
 
     def shows_all_of(self, actor: Actor) -> bool:
         """Whether what is not on the tape never happened to `actor`."""
         return self.complete or actor.attrs.get("contained") is True
+
+    @cached_property
+    def _users(self) -> dict[int, frozenset[str | None]]:
+        """Who uses the gradients of a backward, or of a clip, of which it is not known whose they are.
+
+        Where each of its calls is stepped on before the next backward, as where one function trains several
+        optimizers in turn, they are those who step.
+        """
+        found: dict[int, frozenset[str | None]] = {}
+        left: set[Location] = set()
+        steps: frozenset[str | None] = frozenset()
+        for event in reversed(self.events):
+            unknown = event.optimizers is None and event.kind in (EventKind.BACKWARD, EventKind.CLIP)
+            if unknown and steps:
+                found[event.index] = steps
+            elif unknown:
+                left.add(event.where)
+            if event.kind is EventKind.STEP:
+                steps |= {event.actor}
+            elif event.kind is EventKind.BACKWARD:
+                steps = frozenset()
+        return {index: steps for index, steps in found.items() if self.events[index].where not in left}
 
     def name(self, actor: str | None) -> str:
         """What the user calls this actor; in source a model is known by its name alone."""

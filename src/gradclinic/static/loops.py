@@ -17,7 +17,7 @@ from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import bind, evaluate
 from gradclinic.static.iteration import item_of, items_of
 from gradclinic.static.syntax import is_window, names_in, picks_some
-from gradclinic.static.values import ActorRef, Num, Params, Range, Value
+from gradclinic.static.values import ActorRef, Num, Params, Range, Seq, Value
 from gradclinic.static.walk import BreakLoop, ContinueLoop, Walk
 
 LONGEST_EXACT = 12
@@ -39,7 +39,7 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
         _run(walk, node, [item_of(walk, source, node.target, 0)])
         return
     first = item_of(walk, source, node.target, 0)
-    if isinstance(first, ActorRef):
+    if isinstance(first, ActorRef) or (isinstance(first, Seq) and any(map(_is_actor, first.items))):
         _run(walk, node, [first])  # It stands for all of them: twice the same would be stepped twice.
         return
     owns = walk.survey.owns_beat(node) and _may_beat(walk, node, source)
@@ -48,6 +48,10 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
     exact = isinstance(source, Range) and _exact(source)
     data = owns and (not isinstance(source, Range) or exact or _counts_batches(source))
     _run(walk, node, items, beats=owns, passes=data and not is_window(node), known=exact)
+
+
+def _is_actor(value: Value) -> bool:
+    return isinstance(value, ActorRef)
 
 
 def _may_beat(walk: Walk, node: ast.For | ast.AsyncFor, source: Value) -> bool:

@@ -160,9 +160,10 @@ def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | 
         and (words.SCHEDULE_NAME.search(name) or name.endswith("LR"))
         and "step" not in name.lower()
     ):
-        return build(
-            walk, ActorKind.SCHEDULE, name, node, of=optimizers, attrs={"torch": False, "kind": name}
-        )
+        # One that is given another, as a warm-up is, advances it too.
+        within = {part.id for part in known if isinstance(part, ActorRef) and part.kind is ActorKind.SCHEDULE}
+        attrs = {"torch": False, "kind": name}
+        return build(walk, ActorKind.SCHEDULE, name, node, of=optimizers | within, attrs=attrs)
     if len(optimizers) == 1 and name[:1].isupper() and words.OPTIMIZER_WRAPPER.search(name):
         return next(part for part in known if isinstance(part, ActorRef))
     given_parameters = any(isinstance(part, Params) for part in known)

@@ -234,6 +234,8 @@ def _both(walk: Walk, node: ast.If) -> None:
         one, other = after_first.get(name), walk.frame.vars.get(name)
         if one is not other:
             walk.frame.vars[name] = join(one, other, f"<{name}@{node.lineno}>")
+            for perhaps in (one, other) if isinstance(one, ActorRef) and isinstance(other, ActorRef) else ():
+                walk.recorder.escapes(perhaps.id)
 
 
 def _quietly(walk: Walk, body: list[ast.stmt]) -> bool:
