@@ -113,6 +113,20 @@ def train(model, optimizers, loader, begins):
                     optimizer.step()
 """
 
+A_SCHEDULE_OF_EPOCHS_WITH_A_SCALER = """
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [30, 60])
+scaler = torch.amp.GradScaler()
+for epoch in range(90):
+    for x, y in loader:
+        optimizer.zero_grad()
+        scaler.scale(F.cross_entropy(model(x), y)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    schedule.step()
+"""
+
 A_LOSS_THAT_TRAINS_ITS_ADVERSARY = """
 class AdversarialLoss(nn.Module):
     def __init__(self, adversary, optimizer):

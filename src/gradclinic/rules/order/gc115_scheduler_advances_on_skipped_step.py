@@ -118,10 +118,11 @@ def advanced_without_update(tape: Tape) -> Iterator[Finding]:
 
 
 def _step_before(tape: Tape, optimizer: str, tick: Event) -> Event | None:
-    """The optimizer step this tick answers to; none if another tick has answered it."""
+    """The optimizer step this tick answers to; none if it answers to many, as once an epoch, or to none."""
+    steps = []
     for event in reversed(tape.events[: tick.index]):
         if event.kind is EventKind.STEP and event.actor == optimizer:
-            return event
+            steps.append(event)
         if event.kind is EventKind.SCHEDULE and event.actor == tick.actor:
-            return None
-    return None
+            break
+    return steps[0] if len(steps) == 1 else None
