@@ -86,3 +86,52 @@ for i, (x, y) in enumerate(train_loader):
     assert "GC901" not in codes_by_lint(head + accumulating)
     every_time = accumulating.replace("with wait():", "if True:").replace("model.no_sync", "None")
     assert "GC901" in codes_by_lint(head + every_time)
+
+
+CLASS = """
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+class Trainer:
+    def run(self):
+        while not self.finished:
+            self.one_pass()
+
+    def one_pass(self):
+        {told}
+        for batch in self.loaders["train"]:
+            self.update(batch)
+
+    def update(self, batch):
+        self.model(batch).mean().backward()
+
+def main(data, rank):
+    sampler = DistributedSampler(data)
+    Trainer({{"train": DataLoader(data, sampler=sampler)}}).run()
+"""
+ENDLESS = """
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler
+
+def sampler_for(data, shuffle, distributed):
+    if distributed:
+        return DistributedSampler(data, shuffle=shuffle)
+    return RandomSampler(data)
+
+def endless(loader):
+    while True:
+        for batch in loader:
+            yield batch
+
+loader = endless(DataLoader(data, sampler=sampler_for(data, shuffle={shuffle}, distributed=True)))
+for step in range(1000):
+    model(next(loader)).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_passes_repeated_by_a_method_or_a_generator_are_epochs() -> None:
+    assert "GC904" in codes_by_lint(CLASS.format(told="pass"))
+    assert "GC904" not in codes_by_lint(CLASS.format(told="self.sampler.set_epoch(self.passes)"))
+    assert "GC904" in codes_by_lint(ENDLESS.format(shuffle=True))
+    assert "GC904" not in codes_by_lint(ENDLESS.format(shuffle=False))

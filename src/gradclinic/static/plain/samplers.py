@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from gradclinic.facts import ShardedShuffle
 from gradclinic.static import words
-from gradclinic.static.plain.scopes import scopes
-from gradclinic.static.syntax import last_name, names_in
+from gradclinic.static.plain.scopes import Scope, scopes
+from gradclinic.static.syntax import last_name, names_in, nodes_in
 
 WORDS = ("DistributedSampler",)
 _TOLD = (
@@ -19,7 +19,6 @@ _TOLD = (
     "lightning",
     "ignite",
     "fastai",
-    "Trainer(",
     "horovod",
     "mmcv",
 )
@@ -28,16 +27,19 @@ _HELD_OUT = words.Pattern(r"val|test|eval|dev|valid|infer|predict", re.I)
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[ShardedShuffle]:
-    if any(word in text for word in _TOLD) or not _trains_in_epochs(tree):
+    framework = "Trainer(" in text and "class Trainer" not in text
+    if framework or any(word in text for word in _TOLD) or not _repeats_its_passes(tree):
         return
     makers = {"DistributedSampler"} | _called_otherwise(tree)
     for scope in scopes(tree):
         for node in scope.nodes:
-            if not isinstance(node, ast.Assign):
+            if not isinstance(node, (ast.Assign, ast.Return)) or node.value is None:
                 continue
+            name = last_name(node.targets[0]) if isinstance(node, ast.Assign) else scope.qualname
+            about = [name, *names_in(node.value)]
             for call in _made_by(node.value):
-                about = [last_name(node.targets[0]), *names_in(node.value)]
-                if _shuffles(call, makers) and not any(_HELD_OUT.search(name) for name in about):
+                shuffled = _shuffles(call, makers) or _shuffles_when_asked(call, makers, scope, tree)
+                if shuffled and not any(_HELD_OUT.search(name) for name in about):
                     yield ShardedShuffle(scope.at(call, path), None)
 
 
@@ -78,12 +80,55 @@ def _over_epochs(loop: ast.For) -> bool:
     return any(words.EPOCH_NAME.search(name) for name in [*names_in(loop.target), *names_in(loop.iter)])
 
 
-def _trains_in_epochs(tree: ast.Module) -> bool:
-    """Whether the batches and the epochs are looped over in this file: elsewhere the epoch may be set."""
-    loops = [node for scope in scopes(tree) for node in scope.nodes if isinstance(node, ast.For)]
-    epochs = [loop for loop in loops if _over_epochs(loop)]
-    batches = any(
-        any(words.LOADER_NAME.search(name) for name in names_in(loop.iter)) and "backward" in names_in(loop)
-        for loop in loops
+def _shuffles_when_asked(call: ast.Call, makers: set[str], scope: Scope, tree: ast.Module) -> bool:
+    """`return DistributedSampler(data, shuffle=shuffle)`, and whoever asks for it says `shuffle=True`."""
+    asked = [k.value for k in call.keywords if k.arg == "shuffle" and isinstance(k.value, ast.Name)]
+    if last_name(call.func) not in makers or not asked or not scope.qualname:
+        return False
+    return any(
+        keyword.arg == asked[0].id and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+        for other in scopes(tree)
+        for asking in other.calls()
+        if last_name(asking.func) == _name(scope)
+        for keyword in asking.keywords
     )
-    return bool(epochs) and (batches or any("backward" in names_in(loop) for loop in epochs))
+
+
+def _repeats_its_passes(tree: ast.Module) -> bool:
+    """Whether the batches and the epochs are looped over in this file: elsewhere the epoch may be set."""
+    every = scopes(tree)
+    loops = [node for scope in every for node in scope.nodes if isinstance(node, (ast.For, ast.While))]
+    fors = [loop for loop in loops if isinstance(loop, ast.For)]
+    epochs = [loop for loop in fors if _over_epochs(loop)]
+    passes = [loop for loop in fors if any(words.LOADER_NAME.search(name) for name in names_in(loop.iter))]
+    if epochs and any("backward" in names_in(loop) for loop in (*epochs, *passes)):
+        return True
+    return any(
+        _is_repeated(scope, loop, loops)
+        for scope in every
+        for loop in passes
+        if loop in scope.nodes and _brings_batches(loop, every)
+    )
+
+
+def _brings_batches(loop: ast.For, every: tuple[Scope, ...]) -> bool:
+    """Whether its items are trained on, there or in a function it calls, or handed on by a generator."""
+    called = set(names_in(loop))
+    return (
+        "backward" in called
+        or any(isinstance(node, ast.Yield) for node in nodes_in(loop))
+        or any("backward" in names_in(other.node) for other in every if _name(other) in called)
+    )
+
+
+def _is_repeated(scope: Scope, batches: ast.For, loops: list[ast.For | ast.While]) -> bool:
+    """Whether a loop around it, or around a call of its function, goes over the data again and again."""
+    return any(
+        batches in nodes_in(loop) or (_name(scope) and _name(scope) in names_in(loop))
+        for loop in loops
+        if loop is not batches
+    )
+
+
+def _name(scope: Scope) -> str:
+    return scope.qualname.rpartition(".")[2]
