@@ -131,3 +131,31 @@ def test_what_a_unit_test_evaluates_may_build_graphs() -> None:
     )
     assert [f.code for f in judge([observe_source(source, "train.py")])] == ["GC703"]
     assert not judge([observe_source(source, "tests/test_model.py")])
+
+
+CALLS_ITSELF = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Sequential(nn.Linear(4, 1), nn.Dropout())
+        self.optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def fit(self, loader, held_out):
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            nn.functional.mse_loss(self.__call__(x), y).backward()
+            self.optimizer.step()
+        self.eval()
+        {quietly}
+            for x, y in held_out:
+                print(self.__call__(x))
+        self.train()
+"""
+
+
+def test_a_model_may_spell_its_call_out() -> None:
+    assert "GC703" in codes_by_lint(HEAD + CALLS_ITSELF.format(quietly="if True:"))
+    assert "GC703" not in codes_by_lint(HEAD + CALLS_ITSELF.format(quietly="with torch.no_grad():"))

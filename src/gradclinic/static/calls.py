@@ -82,6 +82,8 @@ def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.C
             return methods.forward(walk, base.model, args, node)
         if found is not None:
             return call(walk, get_attribute(walk, base, attr), args, node, attr)
+        if attr == "__call__":
+            return _call_instance(walk, base, args, node)
         handled = methods.call_inherited(walk, base, attr, args, node)
         if handled is not None:
             return handled

@@ -240,7 +240,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         holdings.freeze(walk, base, args.get(0, "requires_grad") or Const(True), node)
     if attr in _SAME_MODEL:
         return base
-    if attr in ("forward", "module"):
+    if attr in ("forward", "__call__", "module"):
         around = base.inside() if attr == "module" and base.inner is not None else base
         return forward(walk, around, args, node)
     if attr in _MODEL_QUIET:
