@@ -32,6 +32,13 @@ def in_loop(*lines: str) -> str:
         ("GC203", ["loss = torch.tensor([step(x, y), step(x, x)]).sum()", "loss.backward()"]),
         ("GC209", ["loss = step(x, y)", "loss.backward(retain_graph=True)"]),
         ("GC212", ["loss = step(x, y)", "loss.backward()", "total += loss"]),
+        (
+            "GC202",
+            ["h = net(x)", "at = criterion_at(h, y).detach()", "(F.mse_loss(head(h), y) + at).backward()"],
+        ),
+        ("GC212", ["loss = step(x, y)", "loss.backward()", "total += loss / len(loader)"]),
+        ("GC212", ["loss = step(x, y)", "loss.backward()", "total = total + loss"]),
+        ("GC212", ["loss = step(x, y)", "losses.append((loss.mean(), 0.1 * loss))", "loss.backward()"]),
         ("GC212", ["loss = step(x, y)", "losses.append(loss)", "loss.backward()"]),
         ("GC212", ["out = head(net(x))", "F.mse_loss(out, y).backward()", "losses.append(out)"]),
         ("GC212", ["state = net(state[:, :4])", "head(state).sum().backward()"]),
@@ -55,6 +62,9 @@ def test_what_is_lost_is_found(code: str, lines: list[str]) -> None:
         ["loss = step(x, y)", "loss.backward(retain_graph=keep)"],
         ["loss = step(x, y)", "total += loss.item()", "losses.append(loss.detach())", "loss.backward()"],
         ["total = total + step(x, y)", "total.backward()", "total = total.detach()"],
+        ["loss = step(x, y)", "loss.backward()", "total = total + loss.item() / len(loader)"],
+        ["loss = step(x, y)", "losses.append((loss.item(), 0.1 * loss.detach()))", "loss.backward()"],
+        ["h = net(x)", "at = criterion_at(h, y).detach()", "(F.mse_loss(head(h), y) * at).backward()"],
         [
             "losses.append(step(x, y))",
             "losses.append(step(x, x))",
@@ -127,3 +137,91 @@ for x, y in loader:
 
 def test_a_write_to_the_whole_of_a_tensor_is_read() -> None:
     assert found(in_loop("y[()] = 0", "step(x, y).backward()")) == {}
+
+
+LOOP = """
+class Trainer:
+    def __init__(self, net, optimizer):
+        self.net, self.optimizer = net, optimizer
+
+    def update(self, x, y):
+        loss = F.mse_loss(self.net(x), y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return {returned}
+
+    def epoch(self, loader):
+        total = 0
+        for x, y in loader:
+            total += self.update(x, y)
+        return total / len(loader)
+"""
+
+
+def test_losses_that_a_method_returns_pile_up_in_the_loop_that_calls_it() -> None:
+    assert found(LOOP.format(returned="loss")) == {"GC212": 20}
+    assert found(LOOP.format(returned="loss.item()")) == {}
+
+
+RETAINS = """
+def train(model, loader, optimizer, {parameter}):
+    for x, y in loader:
+        out{state} = model(x{state})
+        loss = nn.functional.mse_loss(out, y)
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+
+
+def test_a_number_called_hidden_is_no_memory() -> None:
+    assert found(RETAINS.format(parameter="hidden=256", state="")) == {"GC209": 11}
+    assert found(RETAINS.format(parameter="hidden", state=", hidden")) == {}
+
+
+AGENT = """
+from networks import ActorNetwork, ValueNetwork
+class Agent:
+    def __init__(self):
+        self.actor, self.value = ActorNetwork(), ValueNetwork()
+
+    def learn(self, state):
+        state = torch.tensor(state)
+        value, chances = self.value(state), self.actor.forward(state)
+        self.value.optimizer.zero_grad()
+        F.mse_loss(value, chances).backward(retain_graph=True)
+        self.value.optimizer.step()
+        {again}
+        self.actor.optimizer.zero_grad()
+        chances.mean().backward()
+        self.actor.optimizer.step()
+"""
+
+
+def test_a_network_of_another_file_computes_anew_when_it_is_called() -> None:
+    assert found(AGENT.format(again="chances = self.actor.forward(state)")) == {"GC209": 15}
+    assert found(AGENT.format(again="pass")) == {}
+
+
+FIT = """
+def fit(model, loader, optimizer):
+    losses = []
+    for batch in loader:
+        loss = model.training_step(batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append({kept})
+"""
+
+
+def test_what_a_training_step_returns_is_a_loss() -> None:
+    assert found(FIT.format(kept="loss")) == {"GC212": 13}
+    assert found(FIT.format(kept="loss.detach()")) == {}
+
+
+def test_a_sum_in_a_new_tensor_overwrites_nothing() -> None:
+    lines = ["h = torch.relu(net(x))", "h = h + 1", "F.mse_loss(head(h), y).backward()"]
+    assert found(in_loop(*lines)) == {}
+    assert set(found(in_loop(lines[0], "h += 1", lines[2]))) == {"GC207"}

@@ -48,7 +48,11 @@ def module(forward: str, net: str = "Net(True)") -> str:
         module("return F.softmax(self.head(x), dim=-1).view(len(x), -1)"),
         module("return self.probabilities(self.head(x))", "nn.DataParallel(Net(True)).cuda()"),
         module("return self.head(x)", "nn.Sequential(Net(True), nn.Softmax(1))"),
+        module("return (lambda y, last=nn.Softmax(1): last(y))(self.head(x))"),
         module("return self.head(x)", "lambda x: torch.softmax(Net(True)(x), 1)"),
+        module("return torch.exp(F.log_softmax(self.head(x), dim=1))"),
+        module("return nn.parallel.data_parallel(self.probabilities, self.head(x), range(2))"),
+        module("return self.probabilities(self.head(x)) if x.sum() > 0 else F.log_softmax(self.head(x), 1)"),
     ],
 )
 def test_a_softmax_is_followed_from_the_module_to_the_loss(source: str) -> None:
@@ -67,6 +71,16 @@ def test_a_softmax_is_followed_from_the_module_to_the_loss(source: str) -> None:
         ),
         module("return self.probabilities(self.head(x))", "build(Net(True))"),
         module("return self.probabilities(self.head(x)).log()"),
+        module("return torch.exp(self.head(x))"),
+        module("return (lambda y, last=nn.Softmax(1): last(y))(self.head(x), last=nn.Identity())"),
+        module("return nn.parallel.data_parallel(self.head, self.probabilities(x), range(2))"),
+        module("return self.head(x) if x.sum() > 0 else F.log_softmax(self.head(x), 1)"),
+        """
+        def train(model, loader):
+            criterion = getattr(nn, "CrossEntropyLoss")()
+            for x, y in loader:
+                criterion(model(x), y).backward()
+        """,
         """
         def distil(student, teacher, x):
             F.cross_entropy(student(x), F.softmax(teacher(x), dim=1)).backward()
@@ -108,6 +122,16 @@ def test_a_head_put_on_a_model_of_torchvision_is_what_it_ends_in() -> None:
             F.cross_entropy(model(x), y).backward()
         """
     assert found(source) == {"GC401": 11}
+
+
+def test_a_loss_taken_by_its_name_is_one() -> None:
+    source = """
+    def train(model, loader):
+        criterion = getattr(nn, "CrossEntropyLoss")()
+        for x, y in loader:
+            criterion(model(x).softmax(1), y).backward()
+    """
+    assert found(source) == {"GC401": 9}
 
 
 def test_every_layer_of_a_long_list_is_run() -> None:
@@ -159,3 +183,87 @@ def test_a_model_of_the_same_project_is_followed(tmp_path: Path) -> None:
     )
     (finding,) = judge([observe_source(source, str(script))])
     assert (finding.code, finding.location and finding.location.line) == ("GC404", 6)
+
+
+STEPS = """
+class Steps(nn.Module):
+    def training_step(self, batch):
+        x, y = batch
+        return self.loss(self(x), y)
+"""
+HEAD = """
+class Head(Steps):
+    def __init__(self):
+        super().__init__()
+        self.score, self.last = nn.Linear(4, 1), nn.{last}()
+        self.loss = nn.BCEWithLogitsLoss()
+
+    def forward(self, x):
+        return self.last(self.score(x))
+"""
+
+
+def test_a_step_is_taken_by_the_class_that_inherits_it() -> None:
+    assert found(STEPS + HEAD.format(last="Sigmoid")) == {"GC402": 9}
+    assert found(STEPS + HEAD.format(last="Identity")) == {}
+
+
+def test_a_step_of_another_file_is_told_where_the_class_chose_its_loss(tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text(TORCH + STEPS)
+    for last, codes in (("Sigmoid", {"GC402": 11}), ("Identity", {})):
+        source = TORCH + "from steps import Steps\n" + HEAD.format(last=last)
+        findings = judge([observe_source(source, str(tmp_path / "head.py"))])
+        assert {f.code: f.location.line for f in findings if f.location} == codes
+
+
+NEIGHBOUR = """
+from torch import nn
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(4, 3)
+        self.last = nn.{last}(dim=1)
+
+    def forward(self, x):
+        return self.last(self.score(x))
+
+    def add_loss(self, loss):
+        self.loss = loss
+
+    def epoch(self, loader):
+        for x, y in loader:
+            self.loss(self.__call__(x), y).backward()
+"""
+SCRIPT = """
+import torch
+from head import *
+
+head = Head()
+criterion = nn.NLLLoss()
+head.add_loss(criterion)
+head.epoch(torch.utils.data.DataLoader(data))
+"""
+
+
+@pytest.mark.parametrize(("last", "codes"), [("Softmax", {"GC404": 6}), ("LogSoftmax", {})])
+def test_a_loss_used_in_another_file_is_told_where_it_is_chosen(
+    last: str, codes: dict[str, int], tmp_path: Path
+) -> None:
+    (tmp_path / "head.py").write_text(NEIGHBOUR.format(last=last))
+    findings = judge([observe_source(SCRIPT, str(tmp_path / "train.py"))])
+    assert {f.code: f.location.line for f in findings if f.location} == codes
+
+
+@pytest.mark.parametrize(("last", "codes"), [("Softmax", {"GC401"}), ("Identity", set())])
+def test_the_loop_that_a_loss_is_handed_to_is_looked_at(last: str, codes: set[str], tmp_path: Path) -> None:
+    (tmp_path / "loops.py").write_text(
+        "def train(model, criterion, loader):\n    for x, y in loader:\n"
+        "        criterion(model(x), y).backward()\n"
+    )
+    source = (
+        "from torch import nn\nfrom loops import train\n\n"
+        f"model = nn.Sequential(nn.Linear(4, 3), nn.{last}(1))\n"
+        "train(model, nn.CrossEntropyLoss(), loader)\n"
+    )
+    assert {f.code for f in judge([observe_source(source, str(tmp_path / "main.py"))])} == codes

@@ -89,7 +89,8 @@ def call(machine: Machine, func: Value, args: Arguments, node: ast.Call, name: s
     head = _replaced_head(func)
     if head is not None:
         return call(machine, head, Arguments([Flow()]), node, name)
-    return out_of_sight(machine, func, name, args, node)
+    runs = isinstance(func, Unknown) and _A_MODEL.search(func.path)
+    return out_of_sight(machine, func, "forward" if runs else name, args, node)
 
 
 def _replaced_head(func: Value) -> Value | None:
@@ -175,6 +176,8 @@ def _method_of_instance(
         )
     if found is not None:
         return call(machine, found, args, node, attr)
+    if attr == "__call__":
+        return _call_instance(machine, base, args, node)
     if attr in _BACKWARDS:
         run_backward(machine, args.get(0, "loss") or NONE, args, node)
         return NONE
@@ -194,12 +197,17 @@ def _method_of_instance(
 
 def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
     last = name.rsplit(".", 1)[-1]
+    if name == "torch.nn.parallel.data_parallel" and len(args.positional) > 1:
+        module, given, *_ = args.positional
+        handed = Arguments(given.items if isinstance(given, Seq) else [given])
+        return call(machine, module, handed, node, last)
     if name.startswith("torch."):
         return call_torch(machine, name, args, node)
     if name.startswith("builtins."):
         return collections.call_builtin(machine, last, args, node)
     if not name.startswith(_NOT_THE_PROJECT):
-        found = imported(machine, name)
+        # What becomes of a loss is seen nowhere but where it is handed to.
+        found = imported(machine, name, wanted=any(isinstance(value, Loss) for value in args.all()))
         if found is not None:
             return call(machine, found, args, node, last)
     if last == "OrderedDict":
@@ -234,7 +242,10 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
         machine.ids += 1
         nodes = frozenset({machine.ids}).union(*(flow.nodes for flow in live))
         anew = all(flow.anew for flow in live) and not any(_may_share(value) for value in values)
-        return Flow(nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew)
+        return Flow(
+            nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew,
+            scalar=words.CRITERION_NAME.search(name) is not None,
+        )  # fmt: skip
     if words.harmless(name):
         return Unknown(f"{path}()")
     may = bool(live) or any(carries(value) for value in values) or carries(func)
@@ -256,16 +267,20 @@ def _computes(func: Value, name: str) -> bool:
     return bool(
         words.LOSS_FUNCTION.search(name)
         or words.MODEL_NAME.search(name)
-        or (words.MODEL_NAME.search(receiver) and name in _FORWARDS)
+        or (name in _FORWARDS and (words.MODEL_NAME.search(receiver) or _A_MODEL.search(receiver)))
     )
 
 
 _PREPARES = words.Pattern(
     r"_?(build|create|get|make|load|init|setup|set|prepare|wrap|save|update|log|reset|print|plot)"
 )
+_A_MODEL = words.Pattern(
+    r"(Net|Network|Model|Encoder|Decoder|Critic|Actor|Policy|Generator|Discriminator|Classifier)(\w?|V?\d)\(\)$"
+)
+"""One of a class out of sight, by the name of the class: `networks.ValueNetwork()`."""
 _DATA = words.Pattern(r"^torch\.|[Ll]oad|[Dd]ata|[Bb]atch|[Ss]ampl|[Mm]emory|[Bb]uffer|[Rr]eplay|next|env")
-_FORWARDS = frozenset(
-    {"forward", "encode", "decode", "predict", "evaluate", "evaluate_actions", "sample_normal", "get_value"}
+_FORWARDS = words.names(
+    "forward encode decode predict evaluate evaluate_actions sample_normal get_value training_step"
 )
 
 

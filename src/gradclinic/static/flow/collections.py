@@ -19,7 +19,7 @@ from gradclinic.static.flow.values import (
     flows_in,
     join,
 )
-from gradclinic.static.values import NONE, Const, Map, Seq, Unknown, Value
+from gradclinic.static.values import NONE, Const, Lib, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments
 
 MOST_HELD = 64
@@ -35,9 +35,10 @@ def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Argument
     if isinstance(base, Map):
         return _mapping(base, attr, args)
     if attr == "append":
+        # Of several values put in as one, the first that has a graph tells what becomes of all.
         machine.log.kept += [
             Kept(where, flow, None, id(base), machine.branch, len(machine.log.uses), machine.log.marks)
-            for flow in flows_in(first)
+            for flow in [flow for flow in flows_in(first) if flow.grad is not False][:1]
         ]
         if len(base.items) < MOST_HELD:
             base.items.append(perhaps(machine, first))
@@ -121,6 +122,9 @@ def call_builtin(machine: Machine, name: str, args: Arguments, node: ast.Call) -
         return Unknown("zip()")
     if name in ("max", "min", "abs", "round", "pow") and flows_in(first):
         return derived(machine, None, args.positional)
+    if name == "getattr" and len(args.positional) == 2 and isinstance(first, Lib):
+        attr = args.positional[1]
+        return Lib(f"{first.name}.{attr.value}") if isinstance(attr, Const) else Unknown("getattr()")
     if name in ("print", "str", "isinstance", "hasattr", "type", "repr", "format", "bool"):
         return Unknown(f"{name}()")
     return Unknown(f"{name}()", holds=getattr(first, "holds", ()))

@@ -12,6 +12,7 @@ from gradclinic.static.flow.attributes import attribute_of
 from gradclinic.static.flow.collections import items_of
 from gradclinic.static.flow.items import item_at, item_of, key_of, spread
 from gradclinic.static.flow.machine import Machine
+from gradclinic.static.flow.neighbours import starred
 from gradclinic.static.flow.tensors import binary, scaled
 from gradclinic.static.flow.values import (
     Alike,
@@ -56,7 +57,7 @@ def _name(machine: Machine, node: ast.Name) -> Value:
         frame = frame.parent
     if node.id in _BUILTINS:
         return Lib(f"builtins.{node.id}")
-    return shadowed(node.id)
+    return starred(machine, node.id) or shadowed(node.id)
 
 
 def _attribute(machine: Machine, node: ast.Attribute) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradclinic.static.flow.machine import DEEPEST_CALL, Machine
-from gradclinic.static.flow.values import join, shadowed
+from gradclinic.static.flow.values import Layer, Loss, join, shadowed
 from gradclinic.static.syntax import is_left_open
 from gradclinic.static.values import NONE, ClassDef, Const, Frame, Func, Instance, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments, ReturnValue, Stop
@@ -44,7 +44,7 @@ def call_function(machine: Machine, func: Func, args: Arguments, node: ast.AST) 
     if func.node in machine.active or len(machine.active) > DEEPEST_CALL or is_left_open(func.node):
         return shadowed(path)
     frame = Frame(func.qualname, func.frame, owner=func)
-    bind_parameters(func, args, frame)
+    bind_parameters(machine, func, args, frame)
     outer, machine.frame = machine.frame, frame
     before, machine.path = machine.path, frame.module.path or machine.home
     quiet = any(name.rsplit(".", 1)[-1] in NO_GRAD for name in func.decorators)
@@ -81,7 +81,7 @@ def _run(machine: Machine, func: Func, path: str) -> Value:
     return result
 
 
-def bind_parameters(func: Func, args: Arguments, frame: Frame) -> None:
+def bind_parameters(machine: Machine, func: Func, args: Arguments, frame: Frame) -> None:
     spec = func.node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
     given = list(args.positional)
@@ -103,6 +103,16 @@ def bind_parameters(func: Func, args: Arguments, frame: Frame) -> None:
             if default is None or args.partial:
                 frame.vars[name] = shadowed(name)
             else:
-                frame.vars[name] = (
-                    Const(default.value) if isinstance(default, ast.Constant) else Unknown(name)
-                )
+                frame.vars[name] = _default(machine, func, name, default)
+
+
+def _default(machine: Machine, func: Func, name: str, default: ast.expr) -> Value:
+    """What stands in a signature: a number, or a layer or loss of torch made for all calls."""
+    if not isinstance(default, (ast.Constant, ast.Call)):
+        return Unknown(name)
+    outer, machine.frame = machine.frame, func.frame
+    try:
+        value = machine.evaluate(machine, default)
+    finally:
+        machine.frame = outer
+    return value if isinstance(value, (Const, Layer, Loss)) else Unknown(name)

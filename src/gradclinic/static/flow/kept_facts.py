@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gradclinic.facts import AnomalyMode, Crash, CrashKind, KeptGraphs, Location
 from gradclinic.static.flow.machine import Kept, Log, Use
+from gradclinic.static.flow.values import Flow
 
 SECOND_BACKWARD = "Trying to backward through the graph a second time"
 
@@ -25,7 +26,9 @@ def _kept_losses(log: Log, uses: list[Use]) -> Iterator[KeptGraphs]:
         ends = [*(kept.uses for kept in found[1:]), len(log.uses)]
         spent = all(_spent(kept, log, end) for kept, end in zip(found, ends, strict=True))
         if len(found) > 1 and spent and _pile_up(found, uses):
-            yield KeptGraphs(where, alive=0, of=0, outputs=not all(_is_loss(kept) for kept in found))
+            ends_of_graphs = {use.flow.nodes for use in uses}
+            losses = all(_is_loss(kept) or kept.flow.nodes in ends_of_graphs for kept in found)
+            yield KeptGraphs(where, alive=0, of=0, outputs=not losses)
 
 
 def _spent(kept: Kept, log: Log, end: int) -> bool:
@@ -39,10 +42,18 @@ def _spent(kept: Kept, log: Log, end: int) -> bool:
     exact = flow.grad is None and not flow.certain
     return any(
         use.whole
-        and flow.nodes <= use.flow.nodes
+        and _gone_through(flow, use.flow, log)
         and kept.branch == (use.branch if exact else use.branch[: len(kept.branch)])
         for use in log.uses[:end]
     )
+
+
+def _gone_through(flow: Flow, used: Flow, log: Log) -> bool:
+    """Whether a backward from `used` went through all of `flow` but for what was made of it, a share say."""
+    if flow.nodes <= used.nodes or (flow.losses and flow.losses <= used.losses):
+        return True
+    made_of_it = used.known and flow.known and bool(used.nodes) and used.nodes <= flow.nodes
+    return made_of_it and not (flow.nodes - used.nodes) & log.layered.keys()
 
 
 def _is_loss(kept: Kept) -> bool:

@@ -22,10 +22,15 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
     # A target is data unless it is seen to carry a graph: what it is computed from does not matter.
     inputs = [given, *([target] if isinstance(target, Flow) and target.grad else [])]
     result = derived(machine, Op(loss.name, where), inputs)
+    if isinstance(target, Flow) and target.grad is None:
+        # If it does carry one, a backward goes through that as well.
+        result = changed(result, nodes=result.nodes | target.nodes, certain=False)
     id = machine.new_id()
+    # Called in another file, which knows neither the loss nor what it is given: told where it was chosen.
+    chosen = loss.where if loss.where and loss.where.path == machine.home != where.path else where
     machine.log.losses[id] = LossCall(
         loss=loss.name,
-        where=where,
+        where=chosen,
         made_by=_trail(given),
         reduction=reduction,
         trains=not machine.no_grad,

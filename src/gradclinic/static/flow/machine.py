@@ -122,6 +122,8 @@ class Machine:
     branch: tuple[tuple[int, int], ...] = ()
     modules: dict[str, Frame | None] = field(default_factory=dict)
     """Other files of the project, by path, with the names they define."""
+    stars: dict[str, list[str]] = field(default_factory=dict)
+    """The modules that a file takes every name of, by its path."""
     active: list[ast.AST] = field(default_factory=list)
     loops: list[ast.AST] = field(default_factory=list)
     """The loops being run, innermost last."""

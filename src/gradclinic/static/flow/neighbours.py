@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 from gradclinic.static.flow.machine import Machine
@@ -19,30 +21,59 @@ _ENDS_SOMEHOW = re.compile(r"softmax|sigmoid", re.I)
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
 
 
-def imported(machine: Machine, name: str, hops: int = MOST_HOPS) -> Value | None:
-    """What `package.module.thing` stands for, if it is defined in the project of the file being read."""
+def imported(machine: Machine, name: str, hops: int = MOST_HOPS, *, wanted: bool = False) -> Value | None:
+    """What `package.module.thing` stands for, if it is defined in the project of the file being read.
+
+    `wanted`: whatever the module is about, it is asked for something that only it can tell.
+    """
     module, _, thing = name.rpartition(".")
     if not hops or not module.strip("."):
         return None
     path = _file_of(module, machine.path)
-    frame = _frame_of(machine, path) if path is not None else None
+    frame = _frame_of(machine, path, wanted=wanted) if path is not None else None
     found = frame.vars.get(thing) if frame is not None else None
-    if isinstance(found, Lib) and path is not None:
-        before, machine.path = machine.path, path
-        try:
-            return imported(machine, found.name, hops - 1)
-        finally:
-            machine.path = before
-    return found
+    if path is None or frame is None or (found is not None and not isinstance(found, Lib)):
+        return found
+    with _reading(machine, path):
+        if found is None:
+            return starred(machine, thing, hops - 1)
+        return imported(machine, found.name, hops - 1, wanted=wanted)
 
 
-def _frame_of(machine: Machine, path: str) -> Frame | None:
+def starred(machine: Machine, name: str, hops: int = MOST_HOPS) -> Value | None:
+    """What a name stands for that the running file takes from a module it imports everything of."""
+    for module in reversed(machine.stars.get(machine.path, ()) if hops else ()):
+        path = _file_of(module, machine.path)
+        frame = _frame_of(machine, path, wanted=True) if path is not None else None
+        if path is None or frame is None:
+            continue
+        found = frame.vars.get(name)
+        with _reading(machine, path):
+            if isinstance(found, Lib):
+                return imported(machine, found.name, hops - 1) or found
+            found = found or starred(machine, name, hops - 1)
+        if found is not None:
+            return found
+    return None
+
+
+@contextmanager
+def _reading(machine: Machine, path: str) -> Iterator[None]:
+    """Names are looked up as the module at `path` would."""
+    before, machine.path = machine.path, path
+    try:
+        yield
+    finally:
+        machine.path = before
+
+
+def _frame_of(machine: Machine, path: str, *, wanted: bool) -> Frame | None:
     """The names a module defines; read once for each file that asks."""
-    if path in machine.modules:
+    if machine.modules.get(path) is not None or (path in machine.modules and not wanted):
         return machine.modules[path]
     machine.modules[path] = None
     version = os.stat(path)
-    tree = _parsed(path, version.st_mtime_ns, version.st_size)
+    tree = _parsed(path, version.st_mtime_ns, version.st_size, wanted)
     if tree is None:
         return None
     frame = Frame("", path=path)
@@ -58,14 +89,14 @@ def _frame_of(machine: Machine, path: str) -> Frame | None:
 
 
 @lru_cache(maxsize=256)
-def _parsed(path: str, changed: int, size: int) -> ast.Module | None:
+def _parsed(path: str, changed: int, size: int, wanted: bool) -> ast.Module | None:
     """Read once for all files that import it, as long as it does not change."""
     if size > LARGEST:
         return None
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        if os.path.basename(path) != "__init__.py" and not _ENDS_SOMEHOW.search(text):
+        if not wanted and os.path.basename(path) != "__init__.py" and not _ENDS_SOMEHOW.search(text):
             return None
         return ast.parse(text)
     except (OSError, SyntaxError, ValueError, RecursionError):

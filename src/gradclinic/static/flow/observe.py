@@ -9,22 +9,31 @@ import re
 from gradclinic.facts import Location
 from gradclinic.static import words
 from gradclinic.static.flow.expressions import evaluate
-from gradclinic.static.flow.functions import call_function, instantiate
+from gradclinic.static.flow.functions import call_function
 from gradclinic.static.flow.graph_facts import graph_cases
+from gradclinic.static.flow.hierarchies import call_inherited, call_method_of
 from gradclinic.static.flow.kept_facts import kept_cases
 from gradclinic.static.flow.loss_facts import loss_cases
 from gradclinic.static.flow.machine import Machine, TooLong
 from gradclinic.static.flow.statements import execute
 from gradclinic.static.flow.torch_names import LOSS_FUNCTIONS, LOSSES
 from gradclinic.static.flow.write_facts import write_cases
-from gradclinic.static.values import ClassDef, Frame, Func, FunctionNode, Instance
+from gradclinic.static.values import ClassDef, Frame, Func, FunctionNode
 from gradclinic.static.walk import Arguments, BreakLoop, ContinueLoop, ReturnValue, Stop
 
 Cases = tuple[tuple[object, ...], ...]
+Member = tuple[FunctionNode, ast.ClassDef | None]
+"""A function, and the class it is a method of."""
 _LEFT = (ReturnValue, BreakLoop, ContinueLoop, Stop)
+_EVERYWHERE = frozenset({"__init__", "__call__", "forward", "main", "run"})
+"""Names of functions that say nothing of which one is called."""
 _NAMED_LOSS = re.compile(rf"(\w+)\s*=\s*[\w.]*\b(?:{'|'.join(LOSSES)})\(")
 _CALLED = frozenset({*LOSS_FUNCTIONS, *LOSSES})
-_REMEMBERS = re.compile(r"hidden|lstm|gru\b|rnn|recurren|\bhx\b|stateful", re.I)
+_REMEMBERS = re.compile(
+    r"hidden\w*[\w\s,.()\[\]]*=\s*[\w.]+\(|\w_hidden\(|\.hidden\b|"
+    r"lstm|gru\b|rnn|recurren|\bhx\b|stateful",
+    re.I,
+)
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False|freeze")
 
 
@@ -64,26 +73,24 @@ def _run(machine: Machine, tree: ast.Module, text: str) -> None:
             machine.frame, machine.anomaly = top, anomaly
             with contextlib.suppress(*_LEFT):
                 _run_alone(machine, function, owner)
+    machine.frame, machine.anomaly = top, anomaly
+    with contextlib.suppress(*_LEFT):
+        call_inherited(machine)
 
 
 def _run_alone(machine: Machine, function: FunctionNode, owner: ast.ClassDef | None) -> None:
     """A function that nothing in sight calls, with parameters nobody knows."""
     found = machine.frame.vars.get(owner.name if owner else function.name)
-    nobody = Arguments(partial=True)
     if isinstance(found, ClassDef):
         method = found.attrs.get(function.name)
-        if not isinstance(method, Func) or method.node is not function:
-            return
-        instance = instantiate(machine, found, nobody, function)
-        assert isinstance(instance, Instance)
-        found = Func(function, method.frame, method.qualname, instance, method.decorators)
-    if not isinstance(found, Func) or found.node is not function:
-        return
-    call_function(machine, found, nobody, function)
+        if isinstance(method, Func) and method.node is function:
+            call_method_of(machine, found, method)
+    elif isinstance(found, Func) and found.node is function:
+        call_function(machine, found, Arguments(partial=True), function)
 
 
-def _telling_functions(tree: ast.Module, text: str) -> list[tuple[FunctionNode, ast.ClassDef | None]]:
-    """Functions that call a loss or backward themselves, the outermost ones.
+def _telling_functions(tree: ast.Module, text: str) -> list[Member]:
+    """Functions that call a loss or backward themselves, the outermost ones; first, whoever loops over one.
 
     The text is asked, not the tree: which functions are worth running is no judgement, and must be quick.
     """
@@ -93,7 +100,8 @@ def _telling_functions(tree: ast.Module, text: str) -> list[tuple[FunctionNode, 
     losses = "|".join(map(re.escape, losses_called))
     words_of_calls = ("backward", *losses_called)
     calls = re.compile(rf"(?:{losses}|(?<!def )\b\w*(?<!is_)backward)\b[\w\]\"')]*\s*\(")
-    found: list[tuple[FunctionNode, ast.ClassDef | None]] = []
+    found: list[Member] = []
+    others: list[tuple[Member, str]] = []
     for node in tree.body:
         owner = node if isinstance(node, ast.ClassDef) else None
         for member in owner.body if owner else [node]:
@@ -102,4 +110,12 @@ def _telling_functions(tree: ast.Module, text: str) -> list[tuple[FunctionNode, 
                 # The pattern takes far longer than looking for its words.
                 if any(word in body for word in words_of_calls) and calls.search(body):
                     found.append((member, owner))
-    return found
+                elif "for " in body or "while " in body:
+                    others.append(((member, owner), body))
+    return [*_looping_over(found, others), *found]
+
+
+def _looping_over(found: list[Member], others: list[tuple[Member, str]]) -> list[Member]:
+    """Functions that call one of those found: what it returns may pile up in their loops."""
+    asked = [f"{function.name}(" for function, _ in found if function.name not in _EVERYWHERE]
+    return [member for member, body in others if any(call in body for call in asked)]

@@ -11,11 +11,13 @@ from gradclinic.static.flow import contexts
 from gradclinic.static.flow.calls import log_write
 from gradclinic.static.flow.collections import items_of
 from gradclinic.static.flow.expressions import bind, combine, evaluate, tested, truth
+from gradclinic.static.flow.hierarchies import base_of
 from gradclinic.static.flow.items import item_of, key_of, spread
 from gradclinic.static.flow.machine import Kept, Machine
 from gradclinic.static.flow.tensors import new_leaf, overwritten
+from gradclinic.static.flow.totals import adds_to_itself, restarted
 from gradclinic.static.flow.values import Alike, Flow, Listed, Weights, changed, join
-from gradclinic.static.syntax import last_name, names_in, nodes_in
+from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     NONE,
     ClassDef,
@@ -49,6 +51,10 @@ def _expression(machine: Machine, node: ast.Expr) -> None:
 
 
 def _assign(machine: Machine, node: ast.Assign) -> None:
+    if isinstance(node.value, ast.BinOp) and adds_to_itself(node.targets[0], node.value):
+        current = evaluate(machine, node.value.left)
+        _add_up(machine, node, node.targets[0], current, evaluate(machine, node.value.right))
+        return
     value = evaluate(machine, node.value)
     for target in node.targets:
         assign(machine, target, value)
@@ -139,33 +145,19 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
         return
     if isinstance(current, Flow):
         overwritten(machine, current, machine.at(node), _SPELLED.get(type(node.op), "in-place operator"))
-    result = combine(machine, node, current, node.op, value)
-    if isinstance(value, Flow) and isinstance(node.op, ast.Add) and isinstance(result, Flow):
-        _add_up(machine, node, value, current if isinstance(current, Flow) else None)
-    assign(machine, node.target, result)
+    if isinstance(node.op, ast.Add):
+        _add_up(machine, node, node.target, current, value)
+    else:
+        assign(machine, node.target, combine(machine, node, current, node.op, value))
 
 
-def _add_up(machine: Machine, node: ast.AugAssign, value: Flow, into: Flow | None) -> None:
-    if machine.loops:
-        pair = (machine.loops[-1], node)
-        if pair not in machine.restarts:
-            machine.restarts[pair] = _starts_over(*pair)
-        if machine.restarts[pair]:
-            return
-    log = machine.log
-    log.kept.append(Kept(machine.at(node), value, into, 0, machine.branch, len(log.uses), log.marks))
-
-
-def _starts_over(loop: ast.AST, adding: ast.AugAssign) -> bool:
-    """`running = 0` within the loop that adds to it, every k-th time say."""
-    name = ast.unparse(adding.target)
-    return any(
-        isinstance(node, ast.Assign)
-        and any(ast.unparse(target) == name for target in node.targets)
-        and isinstance(node.value, (ast.Constant, ast.Call))
-        and last_name(adding.target) not in names_in(node.value)
-        for node in nodes_in(loop)
-    )
+def _add_up(machine: Machine, node: ast.stmt, target: ast.expr, current: Value, value: Value) -> None:
+    result = combine(machine, node, current, ast.Add(), value)
+    if isinstance(value, Flow) and isinstance(result, Flow) and not restarted(machine, node, target):
+        into = current if isinstance(current, Flow) else None
+        log = machine.log
+        log.kept.append(Kept(machine.at(node), value, into, 0, machine.branch, len(log.uses), log.marks))
+    assign(machine, target, result)
 
 
 def _if(machine: Machine, node: ast.If) -> None:
@@ -325,7 +317,11 @@ def _defined(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, fra
 
 def _class(machine: Machine, node: ast.ClassDef) -> None:
     outer = machine.frame
-    bases = tuple(evaluate(machine, base) for base in node.bases if not isinstance(base, ast.Starred))
+    bases = tuple(
+        base_of(machine, node, evaluate(machine, base))
+        for base in node.bases
+        if not isinstance(base, ast.Starred)
+    )
     defined = ClassDef(node, outer, node.name, bases)
     outer.vars[node.name] = defined
     machine.frame = Frame(node.name, outer)
@@ -342,6 +338,8 @@ def _class(machine: Machine, node: ast.ClassDef) -> None:
 
 def _import(machine: Machine, node: ast.Import | ast.ImportFrom) -> None:
     machine.frame.vars.update(imports.bindings(node))
+    if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+        machine.stars.setdefault(machine.path, []).append("." * node.level + (node.module or ""))
 
 
 _HANDLERS: dict[type[ast.stmt], Callable[[Machine, Any], None]] = {

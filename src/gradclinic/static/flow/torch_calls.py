@@ -52,7 +52,7 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
     where = machine.at(node)
     first = args.positional[0] if args.positional else args.keywords.get("input", NONE)
     if last in torch.LOSSES:
-        return Loss(torch.LOSSES[last], dict(args.keywords))
+        return Loss(torch.LOSSES[last], dict(args.keywords), where)
     if last in torch.LOSS_FUNCTIONS:
         return call_loss(machine, Loss(last), args, where)
     if last in torch.WRAPPING and not isinstance(first, (Flow, Const)):
@@ -268,6 +268,8 @@ def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: 
     result = derived(machine, _op(name, args, where, skip=0), [flow, *args.all()])
     if name in _LOGARITHMS:
         _look_at_logarithm(machine, name, flow, result, where)
+    if name == "exp" and flow.ops and flow.ops[0].name == "log_softmax" and not flow.reshaped:
+        return changed(result, ops=(replace(flow.ops[0], name="softmax"), *flow.ops[1:]))
     if name in torch.REDUCING:
         whole = not args.positional and "dim" not in args.keywords and "axis" not in args.keywords
         return changed(

@@ -124,6 +124,8 @@ class Loss(Value):
 
     name: str
     settings: dict[str, Value] = field(default_factory=dict)
+    where: Location | None = None
+    """Where it was built."""
 
 
 @record
@@ -184,9 +186,13 @@ def flows_in(value: Value | None, depth: int = 3) -> list[Flow]:
 
 def shared_ops(flows: list[Flow]) -> tuple[Op, ...]:
     """The trail of all of them, if they were made alike."""
-    first = flows[0].ops
-    if first and all(flow.ops and flow.ops[0].name == first[0].name for flow in flows):
-        return first
+    trails = [flow.ops for flow in flows]
+    lasts = {trail[0].name if trail else "" for trail in trails}
+    if len(lasts) == 1 and "" not in lasts:
+        return trails[0]
+    if lasts == {"softmax", "log_softmax"}:
+        # Normalised all of them, and the logarithm does least harm in any loss.
+        return next(trail for trail in trails if trail[0].name == "log_softmax")
     return ()
 
 

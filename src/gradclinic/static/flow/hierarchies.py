@@ -1,0 +1,80 @@
+"""Methods that classes inherit: run on one of each class that has them, for that knows what they lack."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradclinic.static.flow.functions import call_function, instantiate
+from gradclinic.static.flow.machine import Machine
+from gradclinic.static.flow.neighbours import imported
+from gradclinic.static.flow.torch_names import LOSSES
+from gradclinic.static.flow.values import Loss
+from gradclinic.static.syntax import last_name, nodes_in
+from gradclinic.static.values import ClassDef, Frame, Func, Instance, Lib, Value
+from gradclinic.static.walk import Arguments
+
+MOST_HEIRS = 3
+
+
+def base_of(machine: Machine, node: ast.ClassDef, base: Value) -> Value:
+    """The class behind a base that another file of the project defines."""
+    if not isinstance(base, Lib) or base.name.startswith(("torch", "builtins.")):
+        return base
+    chooses = any(isinstance(part, ast.Call) and last_name(part.func) in LOSSES for part in nodes_in(node))
+    found = imported(machine, base.name, wanted=chooses)
+    return found if isinstance(found, ClassDef) else base
+
+
+def call_method_of(machine: Machine, cls: ClassDef, method: Func) -> None:
+    """On one of the class, or of each class below it that has the method as it is."""
+    heirs = [
+        heir for heir in _classes(machine.frame) if heir is not cls and heir.find(_name(method)) is method
+    ]
+    below = [heir for heir in heirs if not any(heir in other.bases for other in heirs)]
+    for owner in below[:MOST_HEIRS] or [cls]:
+        _call(machine, instantiate(machine, owner, Arguments(partial=True), method.node), method)
+
+
+def call_inherited(machine: Machine) -> None:
+    """What a class of the file chose its loss for: methods of other files that call it."""
+    for cls in _classes(machine.frame):
+        foreign = [method for method in _inherited(cls) if method.node not in machine.reached]
+        if not foreign:
+            continue
+        instance = instantiate(machine, cls, Arguments(partial=True), cls.node)
+        assert isinstance(instance, Instance)
+        losses = {name for name, value in instance.attrs.items() if isinstance(value, Loss)}
+        for method in foreign if losses else ():
+            if cls.find(_name(method)) is method and _calls(method, losses):
+                _call(machine, instance, method)
+
+
+def _classes(frame: Frame) -> list[ClassDef]:
+    """Those that the file itself defines."""
+    return [value for value in frame.vars.values() if isinstance(value, ClassDef) and value.frame is frame]
+
+
+def _inherited(cls: ClassDef) -> Iterator[Func]:
+    for base in cls.bases:
+        if isinstance(base, ClassDef):
+            if base.frame.module.path:
+                yield from (member for member in base.attrs.values() if isinstance(member, Func))
+            yield from _inherited(base)
+
+
+def _calls(method: Func, losses: set[str]) -> bool:
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in losses
+        for node in nodes_in(method.node)
+    )
+
+
+def _name(method: Func) -> str:
+    return method.qualname.rpartition(".")[2]
+
+
+def _call(machine: Machine, instance: Value, method: Func) -> None:
+    assert isinstance(instance, Instance)
+    bound = Func(method.node, method.frame, method.qualname, instance, method.decorators)
+    call_function(machine, bound, Arguments(partial=True), method.node)

@@ -1,0 +1,36 @@
+"""Names that something is added to time and again."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.static.flow.machine import Machine
+from gradclinic.static.syntax import last_name, names_in, nodes_in
+
+
+def adds_to_itself(target: ast.expr, value: ast.BinOp) -> bool:
+    """`total = total + loss`"""
+    kept = isinstance(target, ast.Name) and isinstance(value.left, ast.Name) and value.left.id == target.id
+    return kept and isinstance(value.op, ast.Add)
+
+
+def restarted(machine: Machine, node: ast.stmt, target: ast.expr) -> bool:
+    """Whether the loop that adds to it lets it start over."""
+    if not machine.loops:
+        return False
+    pair = (machine.loops[-1], node)
+    if pair not in machine.restarts:
+        machine.restarts[pair] = _starts_over(machine.loops[-1], target)
+    return machine.restarts[pair]
+
+
+def _starts_over(loop: ast.AST, total: ast.expr) -> bool:
+    """`running = 0` within the loop that adds to it, every k-th time say."""
+    name = ast.unparse(total)
+    return any(
+        isinstance(node, ast.Assign)
+        and any(ast.unparse(target) == name for target in node.targets)
+        and isinstance(node.value, (ast.Constant, ast.Call))
+        and last_name(total) not in names_in(node.value)
+        for node in nodes_in(loop)
+    )
