@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from gradclinic.static.paths import Choices
+from gradclinic.static.choices import Choices
 from tests.rules.scripts import codes_by_lint
 from tests.static.reading import only_tape, spelled
 

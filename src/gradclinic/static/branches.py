@@ -15,8 +15,10 @@ _OF_ALL = ("any", "all", "item")
 
 def shape_of(survey: Survey, node: ast.If) -> Branches:
     body = survey.can_any(node.body)
+    # What an error tells may well be named like something that acts.
+    acts = survey.can_any(node.body[:-1]) if isinstance(node.body[-1], ast.Raise) else body
     return Branches(
-        stops=_only_stops(node.body) and not body & Can.ACT,
+        stops=_only_stops(node.body) and not acts & Can.ACT,
         else_stops=bool(node.orelse) and _only_stops(node.orelse),
         can=body | survey.can_any(node.orelse),
         casts=any(role_of(survey, name) in ACTOR_ROLES for name in _bound([*node.body, *node.orelse])),

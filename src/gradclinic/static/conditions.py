@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from zlib import crc32
 
+from gradclinic.static.choices import Question
 from gradclinic.static.values import (
     ActorRef,
     Both,
@@ -85,13 +86,21 @@ def holds(walk: Walk, value: Value) -> bool:
     if known is not None:
         return known
     if isinstance(value, Both):
+        if all(type(part) is not Both and truth(part) is None for part in value.parts):
+            return walk.choices.decide_all(
+                Question(tuple(_condition(part) for part in value.parts), value.either)
+            )
         # No further than Python goes: each part is then asked where the ones before it let it matter.
         answers = (holds(walk, part) for part in value.parts)
         return any(answers) if value.either else all(answers)
+    condition, wanted = _condition(value)
+    return walk.decide(condition) is wanted
+
+
+def _condition(value: Value) -> tuple[str, bool]:
+    """By what name to decide it, and which answer makes it hold."""
     name = name_of(value)
-    if name.startswith("not "):
-        return not walk.decide(name[4:])
-    return walk.decide(name)
+    return (name[4:], False) if name.startswith("not ") else (name, True)
 
 
 def negate(value: Value) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import islice
 
 from gradclinic.facts import ActorKind, EventKind
@@ -14,11 +15,14 @@ from gradclinic.static.values import (
     NOTHING,
     Accelerator,
     ActorRef,
+    Const,
     Criterion,
     Instance,
     Keys,
+    Lib,
     Map,
     Model,
+    Num,
     Params,
     Partial,
     Range,
@@ -103,6 +107,8 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
     """A function of another file, or one that came as a parameter."""
     values = args.all()
     holds = func.holds if isinstance(func, Unknown) else ()
+    if not holds and not _says_something(name) and _are_plain(values):
+        return _result(walk, func, (), NOTHING)
     if words.FETCH_FUNCTION.match(name):
         walk.emit(EventKind.BATCH, node)
         return Unknown(f"{name_of(func)}()")
@@ -128,6 +134,35 @@ def _shows_only(func: Value, reached: list[Value]) -> bool:
     owner = name_of(func).rpartition(".")[0]
     keeps = isinstance(func, Unknown) and words.KEEPS_RECORDS.search(owner.rpartition(".")[2]) is not None
     return keeps and not any(isinstance(part, (ActorRef, Accelerator, Model, Params)) for part in reached)
+
+
+@lru_cache(maxsize=4096)
+def _says_something(name: str) -> bool:
+    """Whether a call may do or give something by its name alone, whatever it is given."""
+    return name in ("master_params", "deepcopy") or any(
+        pattern.search(name)
+        for pattern in (
+            words.FETCH_FUNCTION,
+            words.AVERAGES_GRADIENTS,
+            words.FILLS_GRADIENTS,
+            words.SCALER_NAME,
+            words.LOSS_FUNCTION,
+            words.CRITERION_NAME,
+            words.MODEL_FACTORY,
+        )
+    )
+
+
+def _are_plain(values: list[Value]) -> bool:
+    """Whether none of them is or holds anything that a call could act on."""
+    for value in values:
+        kind = type(value)
+        if kind is Unknown:
+            if value.holds:  # type: ignore[attr-defined]
+                return False
+        elif kind is not Const and kind is not Num and kind is not Lib:
+            return False
+    return True
 
 
 def _open_where_needed(
@@ -250,12 +285,20 @@ def returned(walk: Walk, func: Value, args: Arguments) -> Value:
     again = called_again(walk, held, walk.assigning)
     if again is not None:
         return again
-    path = f"{name_of(func)}()"
-    if not any(isinstance(part, Tensor) for part in values):
-        made = named(walk, walk.assigning, f"{walk.assigning}={path}", models_in(values))
-        if made is not None:
-            return made
-    return Unknown(path if not walk.assigning else f"{walk.assigning}={path}", holds=held)
+    if any(isinstance(part, Tensor) for part in values):
+        return Unknown(_result_path(walk, func), holds=held)
+    return _result(walk, func, held, models_in(values))
+
+
+def _result(walk: Walk, func: Value, held: tuple[Value, ...], models: Keys | None) -> Value:
+    """What the name it is given says of a result of which nothing else is known."""
+    path = _result_path(walk, func)
+    made = named(walk, walk.assigning, path, models) if walk.assigning else None
+    return made if made is not None else Unknown(path, holds=held)
+
+
+def _result_path(walk: Walk, func: Value) -> str:
+    return f"{walk.assigning}={name_of(func)}()" if walk.assigning else f"{name_of(func)}()"
 
 
 def called_again(walk: Walk, held: tuple[Value, ...], label: str) -> Value | None:

@@ -11,9 +11,10 @@ from gradclinic.frozen import frozen
 from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
+from gradclinic.static.choices import Choices
 from gradclinic.static.modules import define
 from gradclinic.static.opaque import parts
-from gradclinic.static.paths import Choices, explore
+from gradclinic.static.paths import explore
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.statements import execute

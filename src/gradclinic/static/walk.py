@@ -9,7 +9,7 @@ from dataclasses import field
 from gradclinic.facts import EventKind, Location
 from gradclinic.frozen import record
 from gradclinic.static.abilities import Can
-from gradclinic.static.paths import Choices
+from gradclinic.static.choices import Choices
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.survey import Survey

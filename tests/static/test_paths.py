@@ -1,0 +1,54 @@
+"""Paths that are plain without being walked are left out, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradclinic.static import paths
+from gradclinic.static.choices import Choices, Question
+from gradclinic.static.paths import explore
+
+NAMES = ("a", "b", "c", "(x Eq 1)", "(x Eq 2)")
+PARTS = st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), min_size=1, max_size=3)
+PROGRAMS = st.lists(st.tuples(PARTS, st.booleans()), min_size=1, max_size=4)
+Program = list[tuple[list[tuple[str, bool]], bool]]
+
+
+def run(program: Program, choices: Choices) -> tuple[bool, ...]:
+    """What each `if` of a program came to; one that holds skips the `if` after it."""
+    results: list[bool] = []
+    for parts, either in program:
+        if results and results[-1]:
+            results.append(False)
+        elif len(parts) == 1:
+            results.append(choices.decide(parts[0][0]) is parts[0][1])
+        else:
+            results.append(choices.decide_all(Question(tuple(parts), either)))
+    return tuple(results)
+
+
+def outcomes(program: Program) -> list[tuple[bool, ...]]:
+    return list(explore(lambda choices: run(program, choices), lambda: True, lambda outcome: outcome))
+
+
+@given(PROGRAMS)
+def test_what_is_not_walked_would_have_shown_nothing_new(program: Program):
+    shown = outcomes(program)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "foreseen", lambda *asked: None)
+        every = outcomes(program)
+    assert set(shown) == set(every)
+    assert len(shown) <= len(every)
+
+
+def test_which_of_two_conditions_fails_is_not_asked_unless_it_matters_elsewhere():
+    both = ([("a", True), ("b", True)], False)
+    assert outcomes([both]) == [(True,), (False,)]
+    elsewhere = ([("b", True)], False)
+    assert set(outcomes([both, elsewhere])) == {(True, False), (False, True), (False, False)}
+
+
+def test_either_of_two_conditions_is_enough_and_both_must_fail():
+    assert outcomes([([("a", True), ("b", True)], True)]) == [(True,), (False,)]
