@@ -12,14 +12,14 @@ from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import cut_off, reshaped
 from gradclinic.static.flow.torch_calls import weights_of
 from gradclinic.static.flow.values import Chain, Either, Flow, Layer, Listed, Loss, Weights, changed, shadowed
-from gradclinic.static.values import Bound, ClassDef, Func, Instance, Lib, Unknown, Value
+from gradclinic.static.values import Bound, ClassDef, Func, Instance, Lib, Unknown, Value, library
 from gradclinic.static.walk import Arguments
 
 
 def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
     attr = node.attr
     if isinstance(base, Lib):
-        return Lib(f"{base.name}.{attr}")
+        return library(f"{base.name}.{attr}")
     if isinstance(base, Instance):
         return _of_instance(machine, base, node)
     if isinstance(base, Flow):

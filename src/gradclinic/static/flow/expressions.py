@@ -32,15 +32,15 @@ from gradclinic.static.values import (
     Frame,
     Func,
     Instance,
-    Lib,
     Map,
     Seq,
     Unknown,
     Value,
+    library,
 )  # fmt: skip
 from gradclinic.static.walk import Arguments
 
-_BUILTINS = frozenset(dir(builtins))
+_BUILTINS = {name: library(f"builtins.{name}") for name in dir(builtins)}
 
 
 def evaluate(machine: Machine, node: ast.expr) -> Value:
@@ -55,9 +55,7 @@ def _name(machine: Machine, node: ast.Name) -> Value:
         if found is not None:
             return found
         frame = frame.parent
-    if node.id in _BUILTINS:
-        return Lib(f"builtins.{node.id}")
-    return starred(machine, node.id) or shadowed(node.id)
+    return _BUILTINS.get(node.id) or starred(machine, node.id) or shadowed(node.id)
 
 
 def _attribute(machine: Machine, node: ast.Attribute) -> Value:

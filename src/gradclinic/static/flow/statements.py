@@ -177,17 +177,19 @@ def _is_main(test: ast.expr) -> bool:
 def run_arms(machine: Machine, node: ast.stmt, arms: list[list[ast.stmt]]) -> None:
     """Run each arm from the same start and join what those that go on have left."""
     id = machine.new_id()
-    before, frame = machine.frame.vars, machine.frame
+    before, frame, branch = machine.frame.vars, machine.frame, machine.branch
     ends: list[dict[str, Value]] = []
     left: BaseException | None = None
     for number, body in enumerate(arms):
         frame.vars = dict(before)
+        machine.branch = (*branch, (id, number))  # what `arm` does, for half of its time
         try:
-            with machine.arm(id, number):
-                execute(machine, body)
+            execute(machine, body)
             ends.append(frame.vars)
         except (ReturnValue, BreakLoop, ContinueLoop, Stop) as leaving:
             left = leaving
+        finally:
+            machine.branch = branch
     if not ends:
         frame.vars = before
         assert left is not None

@@ -31,8 +31,14 @@ def derived(
 
     `combined`: the inputs are alike, as in a stack, and the trail is theirs.
     """
-    flows = [flow for value in inputs for flow in flows_in(value)]
-    owners = owners.union(*(value.owners for value in inputs if isinstance(value, Weights) and not value.raw))
+    flows: list[Flow] = []
+    for value in inputs:
+        if type(value) is Flow:
+            flows.append(value)
+        elif isinstance(value, Weights):
+            owners = owners if value.raw else owners | value.owners
+        else:
+            flows += flows_in(value)
     for flow in flows:
         if flow.unchecked is not None and op is not None and op.where is not None:
             machine.log.unchecked.setdefault(flow.unchecked, op.where)
