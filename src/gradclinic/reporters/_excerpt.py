@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from textwrap import dedent
-
 from gradclinic.facts import Location
 from gradclinic.frozen import frozen
 from gradclinic.source_text import lines_of
@@ -21,6 +19,8 @@ class Excerpt:
 
 def excerpt(location: Location, before: int = LINES_BEFORE) -> Excerpt | None:
     """The line and a few before it; None when the file does not have it (any more)."""
+    from textwrap import dedent  # slow to import, and a report of nothing found shows no source
+
     lines = lines_of(location.path, location.cell)
     if not 1 <= location.line <= len(lines):
         return None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from gradclinic.frozen import frozen
+from gradclinic.static import words
 
 
 class Can:
@@ -45,6 +48,42 @@ ACTS = {
     "clip_master_grads": Can.TELL,
 }
 """What calls by these names may do."""
+
+
+@frozen
+class Named:
+    """What a call by a certain name may do, whatever it is called on."""
+
+    can: int
+    scales: bool
+    """Given a loss and an optimizer it may do all that a scaler does."""
+    calls_out: bool
+    """It might do more than its name says."""
+
+
+@lru_cache(maxsize=4096)
+def named(called: str) -> Named:
+    """Remembered: a project calls the same names over and over."""
+    can, scales = Can.NOTHING, False
+    if called in ACTS:
+        can |= Can.ACT | ACTS[called]
+    elif called in words.CLIPS:
+        can |= Can.ACT | Can.TELL
+    elif (
+        called in words.TORCH_OPTIMIZERS
+        or called in words.GRAD_SCALERS
+        or called in words.TORCH_SCHEDULES
+        or words.SCHEDULE_BUILDERS.match(called)
+    ):
+        can |= Can.ACT
+    else:
+        scales = words.SCALER_NAME.search(called) is not None
+    if words.FETCH_FUNCTION.match(called):
+        can |= Can.FETCH
+    if words.AVERAGES_GRADIENTS.search(called) or words.FILLS_GRADIENTS.search(called):
+        can |= Can.ACT
+    harmless = called in words.PURE or words.harmless_for_model(called)
+    return Named(can, scales, not harmless or words.SETS_MODE.search(called) is not None)
 
 
 @frozen

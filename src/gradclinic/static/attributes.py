@@ -37,19 +37,19 @@ _SAME_MODEL = frozenset({"module", "_orig_mod", "model_engine"})
 
 
 def get_attribute(walk: Walk, base: Value, attr: str) -> Value:
+    if isinstance(base, Unknown):
+        known = base.attrs.get(attr)
+        if known is None:
+            known = base.attrs[attr] = infer(walk, attr, f"{base.path}.{attr}")
+            if isinstance(known, Unknown):
+                known.holds = base.holds
+        return known
     if isinstance(base, Lib):
         return library(f"{base.name}.{attr}")
     if isinstance(base, Instance):
         return _of_instance(walk, base, attr)
     if isinstance(base, ClassDef):
         return base.find(attr) or Unknown(f"{base.qualname}.{attr}")
-    if isinstance(base, Unknown):
-        if attr not in base.attrs:
-            value = infer(walk, attr, f"{base.path}.{attr}")
-            base.attrs[attr] = value
-            if isinstance(value, Unknown):
-                value.holds = base.holds
-        return base.attrs[attr]
     if isinstance(base, Model):
         return _of_model(walk, base, attr)
     if isinstance(base, ActorRef):

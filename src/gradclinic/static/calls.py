@@ -41,6 +41,8 @@ _NO_GRAD = ("no_grad", "inference_mode")
 
 
 def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) -> Value:
+    if isinstance(func, Unknown):  # as most of what is called
+        return call_outside(walk, func, name, args, node)
     if isinstance(func, Func):
         return call_function(walk, func, args, node)
     if isinstance(func, ClassDef):
@@ -74,6 +76,9 @@ def _names_a_class(name: str) -> bool:
 
 
 def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
+    if isinstance(base, Unknown):
+        handled = methods.call_known(walk, base, attr, args, node)
+        return handled or call(walk, get_attribute(walk, base, attr), args, node, attr)
     if isinstance(base, Lib):
         return call(walk, library(f"{base.name}.{attr}"), args, node, attr)
     if isinstance(base, Instance):

@@ -43,6 +43,8 @@ _OPPOSITE = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.GtE: a
 
 def truth(value: Value) -> bool | None:
     """True or False where the walk knows it."""
+    if isinstance(value, Unknown):
+        return None
     if isinstance(value, Const):
         return bool(value.value)
     if isinstance(value, Num):

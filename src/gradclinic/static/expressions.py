@@ -60,16 +60,11 @@ def _literal(kind: str, value: object) -> Value:
 
 
 def _name(walk: Walk, node: ast.Name) -> Value:
-    found = lookup(walk.frame, node.id)
+    name, frame = node.id, walk.frame
+    found = frame.vars.get(name) or lookup(frame.parent, name) or _BUILTINS.get(name)
     if found is not None:
         return found
-    builtin = _BUILTINS.get(node.id)
-    if builtin is not None:
-        return builtin
-    frame = walk.frame
-    while frame.parent is not None:
-        frame = frame.parent
-    value = frame.vars[node.id] = infer(walk, node.id, node.id)
+    value = frame.module.vars[name] = infer(walk, name, name)
     return value
 
 
@@ -88,7 +83,7 @@ def _attribute(walk: Walk, node: ast.Attribute) -> Value:
 
 def _call(walk: Walk, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute):
-        if _is_super(node.func.value):
+        if type(node.func.value) is ast.Call and _is_super(node.func.value):
             args = arguments(walk, node)
             return calls.call_super(walk, node.func.attr, args, node)
         base = evaluate(walk, node.func.value)
@@ -97,8 +92,8 @@ def _call(walk: Walk, node: ast.Call) -> Value:
     return calls.call(walk, func, arguments(walk, node), node, last_name(node.func))
 
 
-def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+def _is_super(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def arguments(walk: Walk, node: ast.Call) -> Arguments:

@@ -50,6 +50,8 @@ _MODEL_QUIET = words.names(
 
 def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value | None:
     """The outcome of a method of an actor, model or tensor; None for other things."""
+    if isinstance(base, Unknown):
+        return _unknown(walk, base, attr, args, node)
     if isinstance(base, ActorRef):
         if base.kind is ActorKind.OPTIMIZER:
             return _optimizer(walk, base, attr, args, node)
@@ -70,11 +72,7 @@ def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Ca
         if attr == "backward":  # `loss = 0` that branches not followed here have added to
             backward(walk, base, node)
         return Unknown(f"<{attr}>")
-    if isinstance(base, Stream):
-        return base
-    if isinstance(base, Unknown):
-        return _unknown(walk, base, attr, args, node)
-    return None
+    return base if isinstance(base, Stream) else None
 
 
 def backward(walk: Walk, loss: Value, node: ast.AST) -> None:

@@ -230,10 +230,11 @@ def _both(walk: Walk, node: ast.If) -> None:
     if leave_second and not leave_first:
         walk.frame.vars = after_first
         return
-    for name in after_first.keys() | walk.frame.vars.keys():
-        one, other = after_first.get(name), walk.frame.vars.get(name)
+    after_second = walk.frame.vars
+    for name, one in after_first.items():
+        other = after_second.get(name)
         if one is not other:
-            walk.frame.vars[name] = join(one, other, f"<{name}@{node.lineno}>")
+            after_second[name] = join(one, other, f"<{name}@{node.lineno}>")
             for perhaps in (one, other) if isinstance(one, ActorRef) and isinstance(other, ActorRef) else ():
                 walk.recorder.escapes(perhaps.id)
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from gradclinic.facts import Location
 from gradclinic.frozen import record
 from gradclinic.static import words
-from gradclinic.static.abilities import ACTS, Branches, Can
+from gradclinic.static.abilities import ACTS, Branches, Can, named
 from gradclinic.static.syntax import (
     PART_FIELDS,
     children,
@@ -112,6 +112,8 @@ class Survey:
         self.foreign = set(self.qualnames)
         """Functions of those other modules."""
         self._block(tree.body, "", None, in_function=False)
+        defined = self.functions.keys() | self.classes.keys()
+        self._callable = defined | {f".{name}" for name in defined}
         self.moduli = self._moduli()
         self.guarded = any(facts.can & Can.GUARD for facts in self._facts.values())
         """Whether anything in the file is done every k-th time only."""
@@ -202,11 +204,13 @@ class Survey:
             if kind is ast.Name:
                 facts.mentions.add(node.id)  # type: ignore[attr-defined]
                 facts.reaches.add(node.id)  # type: ignore[attr-defined]
+            elif kind is ast.Constant:
+                continue
             elif isinstance(node, ast.Attribute):
                 if not torch_method(node):
                     facts.reaches.add(f".{node.attr}")
                 stack.append(self._attributes(node, facts))
-            elif kind is not ast.Constant:
+            else:
                 if isinstance(node, ast.Call):
                     self._call(node, facts)
                 elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -245,9 +249,10 @@ class Survey:
     def _call(self, node: ast.Call, facts: Facts) -> None:
         called = last_name(node.func)
         self.applied.add(called)
-        default = command_line_default(node)
-        if default is not None:
-            self.defaults[default[0]] = default[1]
+        if called == "add_argument":
+            default = command_line_default(node)
+            if default is not None:
+                self.defaults[default[0]] = default[1]
         if called == "requires_grad_":
             facts.can |= Can.FREEZE
         if unfreezes(node):
@@ -261,26 +266,11 @@ class Survey:
                 return
             if called in ("zero_", "exit") and receiver == "sys":
                 facts.can |= Can.STOP
-        if called in ACTS:
-            facts.can |= Can.ACT | ACTS[called]
-        elif called in words.CLIPS:
-            facts.can |= Can.ACT | Can.TELL
-        elif (
-            called in words.TORCH_OPTIMIZERS
-            or called in words.GRAD_SCALERS
-            or called in words.TORCH_SCHEDULES
-            or words.SCHEDULE_BUILDERS.match(called)
-        ):
-            facts.can |= Can.ACT
-        elif words.SCALER_NAME.search(called) and len(node.args) + len(node.keywords) >= 2:
+        told = named(called)
+        facts.can |= told.can
+        facts.calls_out = facts.calls_out or told.calls_out
+        if told.scales and len(node.args) + len(node.keywords) >= 2:
             facts.can |= Can.ACT | Can.TELL | Can.BACKWARD | Can.STEP
-        if words.FETCH_FUNCTION.match(called):
-            facts.can |= Can.FETCH
-        if words.AVERAGES_GRADIENTS.search(called) or words.FILLS_GRADIENTS.search(called):
-            facts.can |= Can.ACT
-        harmless = called in words.PURE or words.harmless_for_model(called)
-        if not harmless or words.SETS_MODE.search(called):
-            facts.calls_out = True
 
     # Asking, with what is called added.
 
@@ -321,7 +311,7 @@ class Survey:
 
     def _defined(self, names: set[str]) -> list[FunctionNode]:
         found: list[FunctionNode] = []
-        for written in names:
+        for written in names & self._callable:
             name = written.removeprefix(".")
             # An attribute of something is no function of the module itself.
             bare = name == written

@@ -31,6 +31,8 @@ class _PartFields(dict[type[ast.AST], tuple[str, ...]]):
 
 
 PART_FIELDS = _PartFields()
+_MIXED = frozenset({"keys", "kw_defaults", "names"})
+"""Lists in which there may be something else than nodes."""
 _TORCH_METHODS = words.names("train eval step zero_grad backward forward state_dict load_state_dict update")
 
 
@@ -62,7 +64,7 @@ def children(node: ast.AST) -> list[ast.AST]:
     for name in PART_FIELDS[type(node)]:
         value = getattr(node, name)
         if type(value) is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
+            found += value if name not in _MIXED else [item for item in value if isinstance(item, ast.AST)]
         elif value is not None:
             found.append(value)
     return found

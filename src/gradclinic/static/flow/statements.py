@@ -196,8 +196,8 @@ def run_arms(machine: Machine, node: ast.stmt, arms: list[list[ast.stmt]]) -> No
         raise left
     joined = ends[0]
     for other in ends[1:]:
-        for name in joined.keys() | other.keys():
-            one, two = joined.get(name), other.get(name)
+        for name, two in other.items():
+            one = joined.get(name)
             if one is not two:
                 joined[name] = join(one, two, name)
     before.clear()

@@ -11,6 +11,8 @@ from gradclinic.facts import Location
 from gradclinic.frozen import record
 from gradclinic.static.syntax import children
 
+_LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
+
 
 @record
 class Scope:
@@ -43,28 +45,24 @@ def scopes(tree: ast.Module) -> tuple[Scope, ...]:
     waiting: list[tuple[str, ast.AST]] = [("", tree)]
     for qualname, owner in waiting:  # which grows meanwhile
         scope = Scope(qualname, owner)
-        prefix = f"{qualname}." if qualname else ""
-        for child in children(owner):
-            _collect(child, scope, waiting, prefix, looped=False)
+        _collect(owner, scope, waiting, f"{qualname}." if qualname else "", looped=False)
         found.append(scope)
     return tuple(found)
 
 
 def _collect(
-    node: ast.AST, scope: Scope, waiting: list[tuple[str, ast.AST]], prefix: str, *, looped: bool
+    owner: ast.AST, scope: Scope, waiting: list[tuple[str, ast.AST]], prefix: str, *, looped: bool
 ) -> None:
-    if isinstance(node, (ast.Name, ast.Constant)):
-        return
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        waiting.append((f"{prefix}{node.name}", node))
-        return
-    scope.nodes.append(node)
-    if isinstance(node, ast.Call):
-        if looped:
+    """What is written inside `owner`, with the functions there put among those that wait."""
+    for node in children(owner):
+        kind = type(node)
+        if kind is ast.Name or kind is ast.Constant:
+            continue
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            waiting.append((f"{prefix}{node.name}", node))
+            continue
+        scope.nodes.append(node)
+        if looped and kind is ast.Call:
             scope.looped.add(node)
-    elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-        looped = True
-    elif isinstance(node, ast.ClassDef):
-        prefix += f"{node.name}."
-    for child in children(node):
-        _collect(child, scope, waiting, prefix, looped=looped)
+        within = f"{prefix}{node.name}." if isinstance(node, ast.ClassDef) else prefix
+        _collect(node, scope, waiting, within, looped=looped or kind in _LOOPS)
