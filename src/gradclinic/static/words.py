@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 
 class Pattern:
@@ -12,9 +12,10 @@ class Pattern:
     __slots__ = ("match", "search")
 
     def __init__(self, text: str, flags: int = 0) -> None:
-        # Compiled by re when first asked: a file that trains nothing asks for none of them.
-        self.search = lru_cache(maxsize=4096)(lambda name: re.search(text, name, flags))
-        self.match = lru_cache(maxsize=4096)(lambda name: re.match(text, name, flags))
+        # Compiled when first asked: a file that trains nothing asks for none of them.
+        compiled = cache(lambda: re.compile(text, flags))
+        self.search = lru_cache(maxsize=4096)(lambda name: compiled().search(name))
+        self.match = lru_cache(maxsize=4096)(lambda name: compiled().match(name))
 
 
 def names(text: str) -> frozenset[str]:
