@@ -99,6 +99,46 @@ for step in range(20):
         shadow[name].mul_(0.9).add_(p.data, alpha=0.1)
 """
 
+BAD_WRITTEN_OUT = """
+import copy
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 1))
+average = copy.copy(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+    for slow, live in zip(average.parameters(), model.parameters()):
+        slow.data = 0.9 * slow.data + live.data * 0.1
+"""
+
+GOOD_WRITTEN_OUT = """
+import copy
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 1))
+average = copy.deepcopy(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+for step in range(20):
+    x = torch.randn(32, 4)
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+    for slow, live in zip(average.parameters(), model.parameters()):
+        slow.data = 0.9 * slow.data + live.data * 0.1
+"""
+
 GOOD = """
 import copy
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
+from math import isclose
 from typing import Any
 
 import torch
@@ -12,28 +13,55 @@ from gradclinic.facts.averages import SelfAverage
 from gradclinic.facts.location import Location
 from gradclinic.runtime.closeup.trail import tensors_in
 from gradclinic.runtime.register import Entry
+from gradclinic.runtime.values import readable
 
 _MIXES = frozenset({"add_", "lerp_", "_foreach_add_", "_foreach_lerp_"})
+_SHARES = frozenset({"mul", "__mul__", "__rmul__"})
+_SUMS = frozenset({"add", "__add__", "__radd__"})
+_RECENT = 4
 
 
 class Averages:
     def __init__(self) -> None:
-        self._mixed: dict[Location, Counter[int]] = {}
-        """How often each line mixed some memory into itself, by the address."""
+        self._mixed: defaultdict[Location, tuple[set[int], set[int]]] = defaultdict(lambda: (set(), set()))
+        """Lines that mix some memory into itself: its addresses, and after how many steps it was done."""
+        self._shares: deque[tuple[int, int, float]] = deque(maxlen=_RECENT)
+        """Of the latest products with a number between 0 and 1: identity, what was multiplied, by what."""
 
-    def note(self, called: str, args: tuple[Any, ...], kwargs: dict[str, Any], where: Location) -> None:
+    def computed(
+        self, called: str, args: tuple[Any, ...], result: Any, where: Location, steps: int
+    ) -> None:
+        """`average * 0.99 + live * 0.01`, written out."""
+        if called in _SHARES and len(args) == 2:
+            one, other = args if isinstance(args[0], torch.Tensor) else args[::-1]
+            if isinstance(other, float) and 0 < other < 1 and readable(one) and not one.is_sparse:
+                self._shares.append((id(result), one.data_ptr(), other))
+        elif called in _SUMS and len(args) == 2:
+            known = {made: (address, share) for made, address, share in self._shares}
+            parts = [known[id(arg)] for arg in args if id(arg) in known]
+            if len(parts) == 2 and parts[0][0] == parts[1][0] and isclose(parts[0][1] + parts[1][1], 1.0):
+                self._add(where, parts[0][0], steps)
+
+    def note(
+        self, called: str, args: tuple[Any, ...], kwargs: dict[str, Any], where: Location, steps: int
+    ) -> None:
         if called not in _MIXES or len(args) < 2 or not _is_share(called, kwargs):
             return
         for target, source in zip(tensors_in(args[:1]), tensors_in(args[1:2]), strict=False):
             if _one_memory(target, source):
-                self._mixed.setdefault(where, Counter())[target.data_ptr()] += 1
+                self._add(where, target.data_ptr(), steps)
+
+    def _add(self, where: Location, address: int, steps: int) -> None:
+        addresses, done = self._mixed[where]
+        addresses.add(address)
+        done.add(steps)
 
     def found(self, entries: Iterable[Entry]) -> Iterator[SelfAverage]:
         trained = {entry.storage: entry.name for entry in entries if entry.storage and entry.holders}
-        for where, mixed in self._mixed.items():
-            names = tuple(trained[address] for address in mixed if address in trained)
+        for where, (addresses, done) in self._mixed.items():
+            names = tuple(name for address, name in trained.items() if address in addresses)
             if names:
-                yield SelfAverage(where, names, max(mixed.values()))
+                yield SelfAverage(where, names, len(done))
 
 
 def _is_share(called: str, kwargs: dict[str, Any]) -> bool:

@@ -72,10 +72,12 @@ class Notebook:
         called = func.__name__
         if called in _WRITES or (called.endswith("_") and not called.endswith("__")):
             self._writes.append((where, called, tuple(tensors[0].shape) if tensors else ()))
-            self._averages.note(called, args, kwargs, where)
+            self._averages.note(called, args, kwargs, where, self._recorder.steps)
             self._slices.write(called, args[0] if args else None, where, self._recorder.steps)
         elif name in APPLY_WEIGHTS and args:
             self._slices.read(args[0])
+        else:
+            self._averages.computed(called, args, result, where, self._recorder.steps)
         cut = self.breaks.at(name, args, tensors, result, where)
         for made in results:
             self._keep(func, name, args, kwargs, tensors, made, where, cut)
