@@ -1,4 +1,4 @@
-"""Records: what `@dataclass(slots=True)` gives, at a fiftieth of the cost of defining it.
+"""Records: what we use of `@dataclass(slots=True)`, at a fiftieth of the cost of defining it.
 
 The standard decorator looks at every field and compiles up to six methods of every class. There are more than
 a hundred such classes, and `lint` is started for single files: they took a third of its start. Here all of it
@@ -7,6 +7,7 @@ is put off until the first record is made or compared, which for most classes of
 
 from __future__ import annotations
 
+from _thread import RLock  # as `threading` has it, which costs more to load than all that is here
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from functools import cached_property
@@ -14,6 +15,7 @@ from operator import attrgetter
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 T = TypeVar("T")
+_ONE_AT_A_TIME = RLock()
 _EMPTY: dict[object, str] = {dict: "{}", list: "[]"}
 """Literals are made faster than what a factory is called for."""
 
@@ -69,11 +71,13 @@ class _Fields:
         self.plain = plain
 
     def __get__(self, instance: object, owner: Any) -> dict[str, Field[Any]]:
-        plain: Any = dataclass(init=False, repr=False, eq=False)(self.plain)
-        made = next(one for one in owner.__mro__ if vars(one).get("__dataclass_fields__") is self)
-        made.__dataclass_fields__ = plain.__dataclass_fields__
-        made.__dataclass_params__ = plain.__dataclass_params__
-        return made.__dataclass_fields__  # type: ignore[no-any-return]
+        with _ONE_AT_A_TIME:  # `dataclass` takes the defaults off the class it is given
+            for made in owner.__mro__:
+                if vars(made).get("__dataclass_fields__") is self:
+                    plain: Any = dataclass(init=False, repr=False, eq=False)(self.plain)
+                    made.__dataclass_fields__ = plain.__dataclass_fields__
+                    made.__dataclass_params__ = plain.__dataclass_params__
+            return owner.__dataclass_fields__  # type: ignore[no-any-return]
 
 
 def _initialiser(cls: type, assignment: str) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""Once training is under way some gradients are only glanced at, and nothing odd is missed."""
+"""Once training is under way some gradients are only glanced at, and what is odd is measured."""
 
 import pytest
 import torch
@@ -69,3 +69,22 @@ def test_biases_too_large_to_be_cheap_are_not_glanced_at() -> None:
 
     (training,) = measured(train)
     assert all(step.measured for step in training.steps)
+
+
+def test_parameters_that_change_their_order_are_measured() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    held = optimizer.param_groups[0]["params"]
+
+    def train() -> None:
+        for update in range(215):
+            if update == 205:
+                held[1], held[2] = held[2], held[1]
+            optimizer.zero_grad()
+            model(torch.randn(4, 64)).square().mean().backward()
+            optimizer.step()
+
+    (training,) = measured(train)
+    assert len(training.steps) == 215
+    assert all(step.measured for step in training.steps[205:])

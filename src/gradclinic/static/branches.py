@@ -22,12 +22,22 @@ def shape_of(survey: Survey, node: ast.If) -> Branches:
         else_stops=bool(node.orelse) and _only_stops(node.orelse),
         can=body | survey.can_any(node.orelse),
         casts=any(role_of(survey, name) in ACTOR_ROLES for name in _bound([*node.body, *node.orelse])),
-        finite=_if_finite(node.test),
+        finite=_if_leaves_out(node),
     )
 
 
+def _if_leaves_out(node: ast.If) -> bool | None:
+    """`if torch.isnan(loss).any(): continue` leaves a broken batch out: the loop to judge is the one it lets
+    pass. Other questions for what is finite are settings: `if math.isnan(args.target)`.
+    """
+    answer = _if_finite(node.test)
+    otherwise = node.orelse if answer else node.body
+    leaves = bool(otherwise) and isinstance(otherwise[-1], (ast.Continue, ast.Break, ast.Return, ast.Raise))
+    return answer if leaves else None
+
+
 def _if_finite(test: ast.expr) -> bool | None:
-    """`if torch.isnan(loss).any()` leaves a broken batch out: the loop to judge is the one it lets pass."""
+    """How such a question is answered where all numbers are finite; None for other questions."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         known = _if_finite(test.operand)
         return None if known is None else not known

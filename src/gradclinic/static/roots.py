@@ -6,19 +6,20 @@ import ast
 import contextlib
 from collections.abc import Iterator
 
-from gradclinic.facts import EventKind, Tape
+from gradclinic.facts import ActorKind, EventKind, Tape
 from gradclinic.frozen import frozen
 from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.choices import Choices
+from gradclinic.static.kept import is_kept, steps_written
 from gradclinic.static.modules import define
+from gradclinic.static.one_step import is_one_step
 from gradclinic.static.opaque import parts
 from gradclinic.static.paths import explore
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.statements import execute
-from gradclinic.static.steps import is_one_step
 from gradclinic.static.survey import Survey
 from gradclinic.static.values import (
     NONE,
@@ -172,8 +173,24 @@ def _walk(
         finished = False
     if finished and not isinstance(root.node, ast.Module) and root.handed is None:
         walk.recorder.contained(_kept_inside(walk, root.node, result))
+    _leave_to_source(walk, tree)
     complete = finished and isinstance(root.node, ast.Module) and _all_reached(survey, reached)
     return walk.recorder.tape(complete=complete)
+
+
+def _leave_to_source(walk: Walk, tree: ast.Module) -> None:
+    """A schedule that was not advanced on this path, and has a `step` written somewhere, may be elsewhere."""
+    advanced = {draft.actor for draft in walk.recorder.drafts if draft.kind is EventKind.SCHEDULE}
+    idle = [
+        actor
+        for actor in walk.recorder.actors.values()
+        if actor.kind is ActorKind.SCHEDULE and actor.built is not None and actor.id not in advanced
+    ]
+    if idle:
+        written = steps_written(tree)
+        for actor in idle:
+            if actor.name.rpartition(".")[2] in written:
+                walk.recorder.escapes(actor.id)
 
 
 def _all_reached(survey: Survey, reached: set[ast.AST]) -> bool:
@@ -185,13 +202,17 @@ def _all_reached(survey: Survey, reached: set[ast.AST]) -> bool:
 
 
 def _kept_inside(walk: Walk, node: FunctionNode, result: Value) -> Keys:
-    """Actors that the function built for itself: it neither gives them back nor lets others hold them."""
+    """Actors that the function built for itself: it neither gives them back nor lets others hold them.
+
+    What is written is asked too: a step that the walk did not come to, or that is handed on, is one.
+    """
     if any(inner not in walk.reached for inner in _acting_inside(walk.survey, node)):
         return NOTHING
     mine = {
         value.id
         for name, value in walk.frame.vars.items()
         if isinstance(value, ActorRef) and value.built and name not in walk.frame.shared
+        if is_kept(name, node)
         if not walk.recorder.actors[value.id].attrs.get("escapes")
     }
     given = {part.id for part in parts([result]) if isinstance(part, ActorRef)}

@@ -119,6 +119,22 @@ for step in range(20):
         slow.data = 0.9 * slow.data + live.data * 0.1
 """
 
+GOOD_GRADIENT_SHRUNK = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+words, head = nn.Embedding(20, 8), nn.Linear(8, 20)
+optimizer = torch.optim.Adam([*words.parameters(), *head.parameters()], lr=0.01)
+for step in range(20):
+    ids = torch.randint(0, 20, (32,))
+    optimizer.zero_grad()
+    weight = words.weight * 0.1 + words.weight.detach() * 0.9
+    loss = nn.functional.cross_entropy(head(nn.functional.embedding(ids, weight)), ids)
+    loss.backward()
+    optimizer.step()
+"""
+
 GOOD_WRITTEN_OUT = """
 import copy
 

@@ -81,16 +81,15 @@ def parameter_broke(training: Training) -> Iterator[Finding]:
     named = found.tensors
     where = f"{named[0]} and {len(named) - 1} more" if len(named) > 1 else "".join(named)
     step = next((step for step in training.steps if step.index == found.index), None)
-    told = (
-        {}
-        if step is None
-        else {
-            "gradient norm of that update": f"{step.norm:.3g}",
-            "learning rate": ", ".join(f"{rate:g}" for rate in step.rates),
-        }
-    )
+    told = {}
+    measured = step is not None and step.measured
+    if step is not None:
+        if measured:
+            told["gradient norm of that update"] = f"{step.norm:.3g}"
+        told["learning rate"] = ", ".join(f"{rate:g}" for rate in step.rates)
     yield rule.finding(
-        f"update {found.index} made {where or 'a weight'} not finite from a finite gradient",
+        f"update {found.index} made {where or 'a weight'} not finite"
+        + (" from a finite gradient" if measured else ", and the loss before it was finite"),
         found.where,
         evidence={"parameters": ", ".join(named[:5]) or "unknown", **told},
         fix="look at the learning rate, at eps, and at the precision the weights are kept in",

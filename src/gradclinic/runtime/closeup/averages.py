@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from math import isclose
@@ -25,20 +26,21 @@ class Averages:
     def __init__(self) -> None:
         self._mixed: defaultdict[Location, tuple[set[int], set[int]]] = defaultdict(lambda: (set(), set()))
         """Lines that mix some memory into itself: its addresses, and after how many steps it was done."""
-        self._shares: deque[tuple[int, int, float]] = deque(maxlen=_RECENT)
-        """Of the latest products with a number between 0 and 1: identity, what was multiplied, by what."""
+        self._shares: deque[tuple[weakref.ref[torch.Tensor], int, float]] = deque(maxlen=_RECENT)
+        """The latest products with a number between 0 and 1: the address of what was multiplied, by what."""
 
     def computed(
         self, called: str, args: tuple[Any, ...], result: Any, where: Location, steps: int
     ) -> None:
-        """`average * 0.99 + live * 0.01`, written out."""
-        if called in _SHARES and len(args) == 2:
+        """`average * 0.99 + live * 0.01`, written out; what has a gradient is computed with, not kept."""
+        if len(args) != 2 or not isinstance(result, torch.Tensor) or result.requires_grad:
+            return
+        if called in _SHARES:
             one, other = args if isinstance(args[0], torch.Tensor) else args[::-1]
             if isinstance(other, float) and 0 < other < 1 and readable(one) and not one.is_sparse:
-                self._shares.append((id(result), one.data_ptr(), other))
-        elif called in _SUMS and len(args) == 2:
-            known = {made: (address, share) for made, address, share in self._shares}
-            parts = [known[id(arg)] for arg in args if id(arg) in known]
+                self._shares.append((weakref.ref(result), one.data_ptr(), other))
+        elif called in _SUMS:
+            parts = [(address, share) for made, address, share in self._shares if _is_one_of(made(), args)]
             if len(parts) == 2 and parts[0][0] == parts[1][0] and isclose(parts[0][1] + parts[1][1], 1.0):
                 self._add(where, parts[0][0], steps)
 
@@ -62,6 +64,10 @@ class Averages:
             names = tuple(name for address, name in trained.items() if address in addresses)
             if names:
                 yield SelfAverage(where, names, len(done))
+
+
+def _is_one_of(tensor: torch.Tensor | None, args: tuple[Any, ...]) -> bool:
+    return tensor is not None and any(tensor is arg for arg in args)
 
 
 def _is_share(called: str, kwargs: dict[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """A look at the smallest gradients of an update, which tells whether the others deserve one too.
 
 Biases and gains sit behind every layer and are a hundredth of a model. A gradient that is not finite, or far
-larger than usual, was handed on through their layers and shows in them.
+larger than usual, was as a rule handed on through their layers and shows in them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WEIGHT = 0.1
 class Glance:
     def __init__(self) -> None:
         self._positions: list[int] = []
-        self._usual = 0.0
+        self._usual: float | None = None
 
     def plan(self, gradients: Sequence[torch.Tensor | None]) -> None:
         """Choose the tensors to look at, by gradients like those to come."""
@@ -41,15 +41,16 @@ class Glance:
     ) -> list[float] | None:
         """The numbers in `extra`; None if they or the gradients are out of the ordinary or cannot be told."""
         small = [grad for i in self._positions if (grad := parameters[i].grad) is not None]
-        if not small:
+        if not small or any(grad.dim() != 1 for grad in small):
             return None
-        size, *told = meter.read([torch.linalg.vector_norm(torch.cat(small)), *extra])
+        # In single precision: the squares of scaled gradients overflow in half.
+        size, *told = meter.read([torch.linalg.vector_norm(torch.cat(small).float()), *extra])
         ordinary = self._is_ordinary(size / scale) and all(map(math.isfinite, told))
         return told if ordinary else None
 
     def _is_ordinary(self, size: float) -> bool:
         if not math.isfinite(size):
             return False
-        usual = self._usual or size
+        usual = size if self._usual is None else self._usual
         self._usual = (1 - _WEIGHT) * usual + _WEIGHT * size
         return size <= _JUMP * usual

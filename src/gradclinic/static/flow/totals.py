@@ -29,8 +29,13 @@ def _starts_over(loop: ast.AST, total: ast.expr) -> bool:
     name = ast.unparse(total)
     return any(
         isinstance(node, ast.Assign)
-        and any(ast.unparse(target) == name for target in node.targets)
-        and isinstance(node.value, (ast.Constant, ast.Call))
+        and any(ast.unparse(target) == name for target in _each(node.targets))
+        and isinstance(node.value, (ast.Constant, ast.Call, ast.Tuple))
         and last_name(total) not in names_in(node.value)
         for node in nodes_in(loop)
     )
+
+
+def _each(targets: list[ast.expr]) -> list[ast.expr]:
+    """`total, count = 0, 0` has two."""
+    return [one for target in targets for one in (target.elts if isinstance(target, ast.Tuple) else [target])]

@@ -25,9 +25,11 @@ _TOLD = (
 """Words of files in which the epoch is set, or in which a framework sets it."""
 _HELD_OUT = words.Pattern(r"val|test|eval|dev|valid|infer|predict", re.I)
 
+_OWN_TRAINER = words.Pattern(r"class Trainer\b")
+
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[ShardedShuffle]:
-    framework = "Trainer(" in text and "class Trainer" not in text
+    framework = "Trainer(" in text and not _OWN_TRAINER.search(text)
     if framework or any(word in text for word in _TOLD) or not _repeats_its_passes(tree):
         return
     makers = {"DistributedSampler"} | _called_otherwise(tree)
@@ -67,7 +69,7 @@ def _made_by(value: ast.expr) -> list[ast.Call]:
 
 
 def _shuffles(call: ast.Call, makers: set[str]) -> bool:
-    if last_name(call.func) not in makers:
+    if last_name(call.func) not in makers or any(keyword.arg == "seed" for keyword in call.keywords):
         return False
     shuffle = next((keyword.value for keyword in call.keywords if keyword.arg == "shuffle"), None)
     if shuffle is None:
@@ -122,12 +124,22 @@ def _brings_batches(loop: ast.For, every: tuple[Scope, ...]) -> bool:
 
 
 def _is_repeated(scope: Scope, batches: ast.For, loops: list[ast.For | ast.While]) -> bool:
-    """Whether a loop around it, or around a call of its function, goes over the data again and again."""
-    return any(
-        batches in nodes_in(loop) or (_name(scope) and _name(scope) in names_in(loop))
-        for loop in loops
-        if loop is not batches
-    )
+    """Whether an open-ended loop around it, or around a call of its function, goes over the data again.
+
+    A counted loop that is not over epochs goes over folds, files or models, each with a sampler of its own.
+    """
+    endless = [loop for loop in loops if isinstance(loop, ast.While)]
+    return any(batches in nodes_in(loop) or _name(scope) in _called_in(loop) for loop in endless)
+
+
+def _called_in(loop: ast.While) -> set[str]:
+    """Functions of the file, and methods of its own, that a loop calls."""
+    called = [node.func for node in nodes_in(loop) if isinstance(node, ast.Call)]
+    return {
+        last_name(func)
+        for func in called
+        if isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and last_name(func.value) == "self")
+    }
 
 
 def _name(scope: Scope) -> str:

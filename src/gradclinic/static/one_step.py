@@ -7,10 +7,12 @@ import ast
 from gradclinic.facts import EventKind, Tape
 from gradclinic.static.abilities import Can
 from gradclinic.static.survey import Survey
-from gradclinic.static.syntax import last_name
+from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import FunctionNode
 
-_KNOWN_BASES = frozenset({"object", "ABC", "Module"})
+_KNOWN_BASES = frozenset({"object", "ABC"})
+_FOR_ONE_STEP = frozenset({"deepcopy", "setattr", "clone"})
+"""Words of code that trains a copy once, compares what a step did, or clears by another name."""
 
 
 def is_one_step(
@@ -31,7 +33,20 @@ def is_one_step(
     if survey.beats_inside(node) or not tapes or not all(_leaves_gradients(tape) for tape in tapes):
         return False
     clears = {event.where for tape in tapes for event in tape.of_kind(EventKind.ZERO_GRAD)}
-    return _clears_in(tree) == len(clears)
+    names = names_in(tree)
+    if _FOR_ONE_STEP.intersection(names) or _has_empty_methods(owner):
+        return False
+    # One more where gradients are touched by hand.
+    return names.count("zero_grad") + ("grad" in names) == len(clears)
+
+
+def _has_empty_methods(owner: ast.ClassDef) -> bool:
+    """Which its heirs fill, with what they like."""
+    return any(isinstance(part, ast.FunctionDef) and all(map(_is_idle, part.body)) for part in owner.body)
+
+
+def _is_idle(part: ast.stmt) -> bool:
+    return isinstance(part, ast.Pass) or (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))
 
 
 def _is_known(base: ast.expr, survey: Survey) -> bool:
@@ -49,9 +64,3 @@ def _leaves_gradients(tape: Tape) -> bool:
         if len(steps) == 1 and fed and not cleared and tape.actors[optimizer].built is not None:
             return True
     return False
-
-
-def _clears_in(tree: ast.Module) -> int:
-    """How often gradients are cleared in the file; one more where it touches them by hand."""
-    names = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-    return names.count("zero_grad") + ("grad" in names)

@@ -1,0 +1,179 @@
+"""Loops that are right, of which a part is where the walk does not come: of that nothing is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.scripts import codes_by_lint
+
+HEAD = """
+import copy
+import math
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, DistributedSampler
+import torch.nn.functional as F
+"""
+
+A_SCHEDULE_THAT_BEGINS_LATE = """
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+    for epoch in range(300):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        if epoch > 150:
+            schedule.step()
+"""
+
+A_STEP_BY_ANOTHER_NAME = """
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    update = optimizer.step
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        update()
+"""
+
+A_STEP_THAT_IS_HANDED_ON = """
+def run(model, loader, engine):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+    engine.on("epoch", schedule.step)
+    for epoch in range(10):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        engine.fire("epoch")
+"""
+
+A_SCHEDULE_IN_A_LIST_OF_ANOTHER = """
+def run(model, loader, trainer):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+    trainer.schedules = [schedule]
+    for epoch in range(10):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        trainer.end_epoch()
+"""
+
+AN_OPTIMIZER_IN_SOMEBODYS_DICT = """
+def run(context, loader, model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    context["optimizer"] = optimizer
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        context["update"]()
+"""
+
+A_STEP_ON_LEAVING = """
+class Window:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    def __enter__(self):
+        self.optimizer.zero_grad()
+
+    def __exit__(self, *error):
+        self.optimizer.step()
+
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        with Window(optimizer):
+            F.mse_loss(model(x), y).backward()
+"""
+
+GRADIENTS_TO_LOOK_AT = """
+def norms(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    found = []
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        found.append(sum(p.grad.norm() for p in model.parameters()))
+    return found
+"""
+
+A_COPY_ADAPTED_ONCE = """
+class Adapter:
+    def __init__(self, model):
+        self.model = copy.deepcopy(model)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def adapt(self, x, y):
+        F.mse_loss(self.model(x), y).backward()
+        self.optimizer.step()
+        return self.model
+"""
+
+A_PLACE_FOR_HEIRS_TO_CLEAR = """
+class Agent:
+    def __init__(self):
+        self.net = nn.Linear(3, 1)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def before_update(self):
+        pass
+
+    def update(self, x, y):
+        self.before_update()
+        F.mse_loss(self.net(x), y).backward()
+        self.optimizer.step()
+"""
+
+ONE_PASS_FOR_EACH_FOLD = """
+def main(folds, make):
+    for data in folds:
+        model = make()
+        loader = DataLoader(data, sampler=DistributedSampler(data))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+"""
+
+A_SETTING_THAT_MAY_BE_NAN = """
+def run(model, loader, target=float("nan")):
+    optimizer = torch.optim.Adam(model.parameters())
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    for epoch in range(10):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        if math.isnan(target):
+            schedule.step()
+"""
+
+TOTALS_THAT_START_OVER = """
+def run(model, loader, optimizer):
+    total, count = 0, 0
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total = total + loss
+        count += 1
+        if i % 100 == 0:
+            print((total / count).item())
+            total, count = 0, 0
+"""
+
+PROGRAMS = {name: text for name, text in list(globals().items()) if name.isupper() and name != "HEAD"}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nothing_is_said(name: str) -> None:
+    assert codes_by_lint(HEAD + PROGRAMS[name]) == []
