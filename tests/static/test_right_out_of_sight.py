@@ -93,6 +93,48 @@ def run(model, loader):
             F.mse_loss(model(x), y).backward()
 """
 
+A_STEP_BELOW_A_YIELD = """
+from contextlib import contextmanager
+
+@contextmanager
+def updating(optimizer):
+    optimizer.zero_grad()
+    yield
+    optimizer.step()
+
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        with updating(optimizer):
+            F.mse_loss(model(x), y).backward()
+"""
+
+A_TRACKER_THAT_OPTIMIZES = """
+class Loop:
+    def __init__(self, model, tracker):
+        self.model, self.tracker = model, tracker
+        self.optimizer = torch.optim.Adam(model.parameters())
+
+    def run(self, loader):
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            self.tracker.optimize(F.mse_loss(self.model(x), y))
+            self.optimizer.step()
+"""
+
+A_LIMIT_WITH_THE_SCALE = """
+def run(model, loader, limit):
+    optimizer = torch.optim.Adam(model.parameters())
+    scaler = torch.amp.GradScaler()
+    for x, y in loader:
+        optimizer.zero_grad()
+        scaler.scale(F.mse_loss(model(x), y)).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), limit * scaler.get_scale())
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
 GRADIENTS_TO_LOOK_AT = """
 def norms(model, loader):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

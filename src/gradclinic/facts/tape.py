@@ -92,7 +92,8 @@ class Actor:
     """Of a model that ranks train together: `ranks`, their number; `gradient_bytes`, what they
     exchange; `sharded`, True when each holds only a share of it. Of an optimizer: `weight_decay`, the
     largest of its groups; `inertia`, True when it moves a parameter whose gradient is zero. Of any, from
-    source: `contained`, True when nothing but the function that was walked ever had it."""
+    source: `contained`, True when nothing but the function that was walked ever had it; `escapes`, True when
+    code out of sight can reach it."""
 
     def acts_on_all_of(self, models: frozenset[str]) -> bool:
         """Whether these models, or what they are parts of, were given to it."""
@@ -203,7 +204,7 @@ class Tape:
 
     def shows_all_of(self, actor: Actor) -> bool:
         """Whether what is not on the tape never happened to `actor`."""
-        return self.complete or actor.attrs.get("contained") is True
+        return (self.complete or actor.attrs.get("contained") is True) and not actor.attrs.get("escapes")
 
     @cached_property
     def _users(self) -> dict[int, frozenset[str | None]]:

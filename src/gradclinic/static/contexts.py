@@ -6,11 +6,13 @@ import ast
 from collections.abc import Callable
 
 from gradclinic.static import frameworks
+from gradclinic.static.abilities import Can
 from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import evaluate
+from gradclinic.static.opaque import open_tape
 from gradclinic.static.precision import enter_autocast
 from gradclinic.static.syntax import last_name, names_in
-from gradclinic.static.values import NONE, Accelerator, Tensor, Value
+from gradclinic.static.values import NONE, Accelerator, Func, Instance, Tensor, Value
 from gradclinic.static.walk import Walk
 
 
@@ -35,7 +37,28 @@ def enter(walk: Walk, node: ast.expr) -> tuple[Value, Callable[[], None]]:
             return loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None, loss=True), _nothing
         if name in ("autocast", "profile", "detect_anomaly", "join", "record_function"):
             return NONE, _nothing
-    return evaluate(walk, node), _nothing
+    if _is_generator_that_acts(walk, node):
+        open_tape(walk, node)
+        return NONE, _nothing
+    value = evaluate(walk, node)
+    if isinstance(value, Instance) and _acts_on_leaving(walk, value):
+        open_tape(walk, node)
+    return value, _nothing
+
+
+def _is_generator_that_acts(walk: Walk, node: ast.expr) -> bool:
+    """`@contextmanager def updating(optimizer)`: what is below its `yield` happens on leaving."""
+    func = evaluate(walk, node.func) if isinstance(node, ast.Call) else None
+    return (
+        isinstance(func, Func)
+        and any(name.endswith("contextmanager") for name in func.decorators)
+        and bool(walk.can(func.node) & Can.ACT)
+    )
+
+
+def _acts_on_leaving(walk: Walk, value: Instance) -> bool:
+    methods = (value.cls.find("__enter__"), value.cls.find("__exit__"))
+    return any(isinstance(one, Func) and walk.can(one.node) & Can.ACT for one in methods)
 
 
 def _enter_no_sync(walk: Walk, node: ast.expr) -> Callable[[], None] | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from gradclinic.facts import EventKind
 from gradclinic.static import words
-from gradclinic.static.syntax import last_name
+from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import NOTHING, Const, Grad, Keys, Num, Params, Unknown, Value
 from gradclinic.static.walk import Arguments, Walk
 
@@ -21,7 +21,9 @@ _LIMITS = words.names("clamp_ clip_ clamp_min_ clamp_max_")
 def clip(walk: Walk, optimizers: Keys, models: Keys | None, node: ast.AST) -> None:
     unsure = models if models or optimizers else None
     by_value = isinstance(node, ast.Call) and last_name(node.func) == "clip_grad_value_"
-    attrs = {"by_value": True} if by_value else None
+    attrs = {"by_value": True} if by_value else {}
+    if isinstance(node, ast.Call) and "get_scale" in names_in(node):
+        attrs["scaled_limit"] = True  # what is clipped carries the scale, and so does the limit
     walk.emit(EventKind.CLIP, node, optimizers=optimizers, models=unsure, attrs=attrs)
 
 

@@ -51,10 +51,11 @@ def _builds_schedule(name: str) -> bool:
     return name.endswith("LR") or bool(words.SCHEDULE_NAME.search(name))
 
 
-def steps_written(tree: ast.Module) -> frozenset[str]:
-    """What has a `.step` somewhere in the file, by the last part of its name."""
-    return frozenset(
-        last_name(node.value)
-        for node in nodes_in(tree)
-        if isinstance(node, ast.Attribute) and node.attr == "step"
-    )
+def steps_written(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
+    """What has a `.step` somewhere in the file, and what has one that is not called there but handed on; by
+    the last part of its name."""
+    nodes = nodes_in(tree)
+    called = {node.func for node in nodes if isinstance(node, ast.Call)}
+    steps = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr == "step"]
+    handed_on = frozenset(last_name(node.value) for node in steps if node not in called)
+    return frozenset(last_name(node.value) for node in steps), handed_on

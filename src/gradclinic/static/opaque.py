@@ -131,8 +131,10 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
 
 def _shows_only(func: Value, reached: list[Value]) -> bool:
     """`meters.update(loss=loss)`: what keeps records is given losses in order to show them."""
-    owner = name_of(func).rpartition(".")[0]
-    keeps = isinstance(func, Unknown) and words.KEEPS_RECORDS.search(owner.rpartition(".")[2]) is not None
+    owner, _, method = name_of(func).rpartition(".")
+    if not isinstance(func, Unknown) or words.LEARNS_FROM.search(method):
+        return False
+    keeps = words.KEEPS_RECORDS.search(owner.rpartition(".")[2]) is not None
     return keeps and not any(isinstance(part, (ActorRef, Accelerator, Model, Params)) for part in reached)
 
 

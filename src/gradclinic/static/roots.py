@@ -179,17 +179,21 @@ def _walk(
 
 
 def _leave_to_source(walk: Walk, tree: ast.Module) -> None:
-    """A schedule that was not advanced on this path, and has a `step` written somewhere, may be elsewhere."""
-    advanced = {draft.actor for draft in walk.recorder.drafts if draft.kind is EventKind.SCHEDULE}
+    """A schedule that was not advanced on this path, and has a `step` written somewhere, may be elsewhere; an
+    optimizer whose `step` is handed on may be stepped by whoever has it."""
+    stepping = (EventKind.SCHEDULE, EventKind.STEP)
+    stepped = {draft.actor for draft in walk.recorder.drafts if draft.kind in stepping}
     idle = [
         actor
         for actor in walk.recorder.actors.values()
-        if actor.kind is ActorKind.SCHEDULE and actor.built is not None and actor.id not in advanced
+        if actor.kind in (ActorKind.SCHEDULE, ActorKind.OPTIMIZER)
+        if actor.built is not None and actor.id not in stepped
     ]
     if idle:
-        written = steps_written(tree)
+        written, handed_on = steps_written(tree)
         for actor in idle:
-            if actor.name.rpartition(".")[2] in written:
+            asked = written if actor.kind is ActorKind.SCHEDULE else handed_on
+            if actor.name.rpartition(".")[2] in asked:
                 walk.recorder.escapes(actor.id)
 
 

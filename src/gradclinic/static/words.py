@@ -130,7 +130,9 @@ KEEPS_RECORDS = Pattern(
     r"meter|metric|logger|writer|tracker|recorder|history|wandb|tensorboard|progress|(^|_)p?bar$",
     re.I,
 )
-"""Objects that are told of losses in order to show them."""
+"""Objects that are told of losses in order to show them,"""
+LEARNS_FROM = Pattern(r"optimi[sz]e|minimi[sz]e|backward|train|step", re.I)
+"""unless they are asked for more."""
 SETS_MODE = Pattern(r"(set|switch|toggle|change)_?\w*(train|eval|mode)|(train|eval)_?mode", re.I)
 """Functions that put a model into train or eval mode."""
 SCALE_ASKED = Pattern(r"get_scale|found_inf|overflow|skip", re.I)

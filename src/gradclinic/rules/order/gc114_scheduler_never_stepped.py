@@ -95,7 +95,7 @@ def never_advanced(tape: Tape) -> Iterator[Finding]:
     for schedule, optimizer in schedules(tape):
         if not tape.shows_all_of(schedule):
             continue
-        if tape.count(EventKind.SCHEDULE, schedule.id) or schedule.attrs.get("escapes"):
+        if tape.count(EventKind.SCHEDULE, schedule.id):
             continue
         if tape.count(EventKind.STEP, optimizer) < ENOUGH_UPDATES or unknown_calls(tape, schedule, optimizer):
             continue

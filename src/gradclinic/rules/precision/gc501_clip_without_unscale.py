@@ -91,7 +91,7 @@ def scaled_gradients_clipped(tape: Tape) -> Iterator[Finding]:
         for update in updates(tape, optimizer):
             for clip in update.of_kind(EventKind.CLIP):
                 scaler = carried_scaler(update, clip)
-                if scaler is None or clip.where in reported | of_any:
+                if scaler is None or clip.attrs.get("scaled_limit") or clip.where in reported | of_any:
                     continue
                 if surely(clip, tape, optimizer):
                     reported.add(clip.where)
