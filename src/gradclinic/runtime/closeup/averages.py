@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from math import isclose
 from typing import Any
 
@@ -23,9 +23,10 @@ _RECENT = 4
 
 
 class Averages:
-    def __init__(self) -> None:
+    def __init__(self, entries: Mapping[int, Entry]) -> None:
+        self._entries = entries
         self._mixed: defaultdict[Location, tuple[set[int], set[int]]] = defaultdict(lambda: (set(), set()))
-        """Lines that mix some memory into itself: its addresses, and after how many steps it was done."""
+        """Lines that mix parameters into themselves: which, and after how many steps it was done."""
         self._shares: deque[tuple[weakref.ref[torch.Tensor], int, float]] = deque(maxlen=_RECENT)
         """The latest products with a number between 0 and 1: the address of what was multiplied, by what."""
 
@@ -54,16 +55,21 @@ class Averages:
                 self._add(where, target.data_ptr(), steps)
 
     def _add(self, where: Location, address: int, steps: int) -> None:
-        addresses, done = self._mixed[where]
-        addresses.add(address)
+        """Who lies at `address` is asked now: `p.data = …` puts it elsewhere."""
+        mixed, done = self._mixed[where]
+        mixed.update(key for key, entry in self._entries.items() if _lies_at(address, entry))
         done.add(steps)
 
-    def found(self, entries: Iterable[Entry]) -> Iterator[SelfAverage]:
-        trained = {entry.storage: entry.name for entry in entries if entry.storage and entry.holders}
-        for where, (addresses, done) in self._mixed.items():
-            names = tuple(name for address, name in trained.items() if address in addresses)
+    def found(self) -> Iterator[SelfAverage]:
+        for where, (mixed, done) in self._mixed.items():
+            names = tuple(e.name for key, e in self._entries.items() if key in mixed and e.holders)
             if names:
                 yield SelfAverage(where, names, len(done))
+
+
+def _lies_at(address: int, entry: Entry) -> bool:
+    parameter = entry.parameter()
+    return parameter is not None and readable(parameter) and parameter.data_ptr() == address
 
 
 def _is_one_of(tensor: torch.Tensor | None, args: tuple[Any, ...]) -> bool:
