@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape, surely
 from gradclinic.static import words
+from gradclinic.static.elsewhere import layers_elsewhere
 
 NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
 Place = tuple[Location, Location | None]
@@ -43,16 +44,22 @@ def _trained_in_eval(tape: Tape) -> Verdicts:
         forgotten = (
             trained.attrs["training"] is False
             and trained.attrs.get("set_at") == mode.where
-            and trained.attrs.get("layers") != ()
+            and _layers(trained) != ()
         )
         if not forgotten:
             verdicts.setdefault((mode.where, None), None)
         elif _evaluated_between(tape, mode, trained):
-            layers = trained.attrs.get("layers") or ()
+            layers = _layers(trained) or ()
             verdicts[mode.where, None] = ModeOfTraining(
                 mode.actor or "model", None, None, layers, trained.where, mode.where
             )
     return verdicts
+
+
+def _layers(forward: Event) -> tuple[str, ...] | None:
+    """The layers of the model that care for the mode, wherever its class stands; None when that is not known."""
+    attrs = forward.attrs
+    return layers_elsewhere(*attrs["origin"]) if "origin" in attrs else attrs.get("layers")
 
 
 def _training_forwards(tape: Tape, mode: Event) -> Iterator[Event]:
@@ -138,7 +145,7 @@ def _evaluation(tape: Tape, event: Event, *, trains: bool) -> Evaluation | None:
         None,
         bool(attrs["training"]),
         bool(attrs["graph"]),
-        attrs.get("layers") or (),
+        _layers(event) or (),
         evidence,
         called_in_sight=trains and not _followed_by_the_unseen(tape, event),
     )

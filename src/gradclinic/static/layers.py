@@ -19,8 +19,9 @@ _PLAIN = words.Pattern(
     r"^(Linear|Bilinear|Conv\w+|ConvTranspose\w+|\w*ReLU\d?|GELU|SiLU|ELU|CELU|SELU|Tanh|Sigmoid|Softmax|LogSoftmax|Softplus|"
     r"Hardtanh|Mish|LayerNorm|GroupNorm|RMSNorm|InstanceNorm\w+|Embedding\w*|Flatten|Unflatten|Identity|\w*Pool\w+|"
     r"Upsample\w*|Pixel\w+|\w*Pad\dd|Sequential|ModuleList|ModuleDict|Parameter|ParameterList|Module|RNN|LSTM|GRU|"
-    r"RNNCell|LSTMCell|GRUCell)$"
+    r"RNNCell|LSTMCell|GRUCell|Variable|\w*Tensor|OrderedDict|\w+Error)$"
 )
+"""Nothing that cares, nor anything that could hold what does."""
 _RECURRENT = frozenset({"RNN", "LSTM", "GRU"})
 _DEEPEST = 4
 

@@ -76,7 +76,11 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
         if name in ("sys.exit", "os._exit"):
             raise Stop
         return Unknown(f"{name}()")
-    return call_outside(walk, Unknown(name), last, args, node)
+    made = call_outside(walk, Unknown(name), last, args, node)
+    if isinstance(made, Model):
+        # What it went in by it may come out by, and be more than it was.
+        made.origin = "" if any(made is value for value in args.all()) else name
+    return made
 
 
 def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Value:

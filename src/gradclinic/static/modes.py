@@ -87,6 +87,8 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
         attrs["set_at"] = model.mode.set_at
     if model.layers is not None:
         attrs["layers"] = model.layers
+    elif model.origin:
+        attrs["origin"] = (model.origin, walk.path)
     if model.mode.training is False and not walk.no_grad and not walk.sweeps and direct:
         attrs["plainly"] = not walk.perhaps_no_grad and not any(
             _names(walk, node) & _SWITCHES_GRADIENTS for node in walk.active

@@ -8,7 +8,7 @@ what matters of their history: the models they came from and what scaled them. E
 from __future__ import annotations
 
 import ast
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -212,15 +212,17 @@ class Model(Value):
     """Of a wrapper that averages gradients over ranks: the model inside."""
     bypasses: str = ""
     """What the wrapper is called, of a model that was taken out of it."""
+    origin: str = ""
+    """What was called to make it, where that is imported."""
 
     def wrapped(self, name: str) -> Model:
         """The coat is another object than the model inside: a call of it also averages gradients."""
-        return Model(self.keys, name or self.name, self.attrs, self.mode, self.layers, inner=self)
+        return replace(self, name=name or self.name, inner=self, bypasses="")
 
     def inside(self) -> Model:
         """`model.module`: calling that goes around the wrapper."""
         name = f"{self.name}.module"
-        return Model(self.keys, name, self.attrs, self.mode, self.layers, bypasses=self.name)
+        return replace(self, name=name, inner=None, bypasses=self.name)
 
     def whole(self, depth: int = 3) -> Keys:
         """Its own keys and those of the models that were put into it."""

@@ -1,0 +1,61 @@
+"""Where the modules are that a file imports from its own project, and what stands in them."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from functools import lru_cache
+
+MOST_LEVELS = 6
+"""How far above the file the root of its project is looked for."""
+MOST_HOPS = 3
+"""From a package to the module that it takes a name from."""
+LARGEST = 200_000
+
+
+@lru_cache(maxsize=256)
+def parsed(
+    path: str, changed: int, size: int, telling: re.Pattern[str] | None = None
+) -> ast.Module | None:
+    """Read once for all files that import it, as long as it does not change.
+
+    None as well for a module that lacks all of what would be `telling`, but for a package, which may pass on what
+    others define.
+    """
+    if size > LARGEST:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if telling and os.path.basename(path) != "__init__.py" and not telling.search(text):
+            return None
+        return ast.parse(text)
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=4096)
+def file_of(module: str, path: str) -> str | None:
+    """The file of `module` as imported by the file at `path`."""
+    folder = os.path.dirname(path)
+    names = module.lstrip(".")
+    level = len(module) - len(names)
+    if level:
+        for _ in range(level - 1):
+            folder = os.path.dirname(folder)
+        return _module_in(folder, names)
+    for _ in range(MOST_LEVELS):
+        found = _module_in(folder, names)
+        if found is not None or not folder or folder == os.path.dirname(folder):
+            return found
+        folder = os.path.dirname(folder)
+    return None
+
+
+def _module_in(folder: str, names: str) -> str | None:
+    base = os.path.join(folder, *names.split("."))
+    for candidate in (f"{base}.py", os.path.join(base, "__init__.py")):
+        if os.path.isfile(candidate):
+            return candidate
+    return None
