@@ -167,3 +167,53 @@ def test_a_star_brings_the_helper_too(project):
     assert found("main.py") == ["engine.py:7 GC101"]
     project(engine=HEALTHY)
     assert found("main.py") == []
+
+
+CELLS = """\
+import torch
+from torch import nn
+
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.readout = nn.Linear(4, 1)
+        self.between = LAYER
+
+    def forward(self, x):
+        if x.dim() != 2:
+            raise ValueError(x.shape)
+        return self.readout(self.between(x)) + torch.autograd.Variable(torch.zeros(1))
+"""
+FORGETS = """\
+import torch
+from cells import Cell
+
+model = Cell()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+def validate(loader):
+    model.eval()
+    with torch.no_grad():
+        return sum(model(x).mean().item() for x in loader)
+
+for epoch in range(3):
+    for x in train_loader:
+        optimizer.zero_grad()
+        model(x).mean().backward()
+        optimizer.step()
+    print(validate(held_out))
+"""
+
+
+def test_the_class_of_a_model_says_whether_its_mode_matters(project):
+    project(main=FORGETS, cells=CELLS.replace("LAYER", "nn.Dropout(0.1)"))
+    assert found("main.py") == ["main.py:8 GC701"]
+    project(cells=CELLS.replace("LAYER", "nn.ReLU()"))
+    assert found("main.py") == []
+
+
+def test_a_class_that_a_package_passes_on_is_found_where_it_stands(project):
+    main = FORGETS.replace("from cells import Cell", "from cells import Unit as Cell")
+    package = {"cells/__init__.py": "from .units import Cell as Unit\n"}
+    project({"main.py": main, **package, "cells/units.py": CELLS.replace("LAYER", "nn.ReLU()")})
+    assert found("main.py") == []

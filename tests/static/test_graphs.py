@@ -225,3 +225,56 @@ def test_a_sum_in_a_new_tensor_overwrites_nothing() -> None:
     lines = ["h = torch.relu(net(x))", "h = h + 1", "F.mse_loss(head(h), y).backward()"]
     assert found(in_loop(*lines)) == {}
     assert set(found(in_loop(lines[0], "h += 1", lines[2]))) == {"GC207"}
+
+
+PENALISED = """
+def fit(net, critic, loader, penalised):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        h = net(x)
+        penalty = 0
+        if penalised:
+            penalty = {penalty}
+        {objective}
+        loss.backward()
+        optimizer.step()
+"""
+TOGETHER = "loss = F.mse_loss(h, y) + penalty"
+APART = "loss = F.mse_loss(h, y) + penalty if penalised else F.mse_loss(h, y)"
+
+
+def test_a_number_added_on_one_branch_only_trains_nothing_there() -> None:
+    term = "critic(h).mean().detach().item()"
+    assert found(PENALISED.format(penalty=term, objective=TOGETHER)) == {"GC202": 13}
+    assert found(PENALISED.format(penalty=term, objective=APART)) == {"GC202": 13}
+
+
+def test_what_trains_on_the_other_branch_is_held_back_on_purpose() -> None:
+    for otherwise in ("critic(h).mean()", "penalty.detach()"):
+        source = PENALISED.format(penalty=otherwise, objective=TOGETHER)
+        assert found(source) == {}, otherwise
+    late = (
+        "penalty = critic(h).mean()\n        loss = F.mse_loss(h, y) + (penalty if late else penalty.item())"
+    )
+    assert found(PENALISED.format(penalty="0", objective=late)) == {}
+
+
+WEIGHED = """
+def fit(model, loader, optimizer, coefs, memory, decay=0.1):
+    for x, y in loader:
+        optimizer.zero_grad()
+        pitch = model.extractor(x)
+        loss = coefs["mse"] * F.mse_loss(model.decoder(pitch, length_to_mask(y)), y){more}
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+
+
+def test_parts_of_a_model_and_coefficients_bring_no_graph_from_before() -> None:
+    assert found(WEIGHED.format(more=" + decay * pitch.norm()")) == {"GC209": 11}
+
+
+def test_what_comes_from_outside_the_loop_may_need_the_graph_again() -> None:
+    assert found(WEIGHED.format(more=" + memory.mean()")) == {}
+    assert found(WEIGHED.format(more=" + memory * pitch.norm()")) == {}

@@ -267,3 +267,36 @@ def test_the_loop_that_a_loss_is_handed_to_is_looked_at(last: str, codes: set[st
         "train(model, nn.CrossEntropyLoss(), loader)\n"
     )
     assert {f.code for f in judge([observe_source(source, str(tmp_path / "main.py"))])} == codes
+
+
+DECODED = """
+class Decoded(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out = nn.GRUCell(4, 4), nn.Linear(4, 9)
+
+    def forward(self, x):
+        rows = torch.zeros(len(x), 8, 9).to(x.device)
+        hidden = torch.zeros(8, 4)
+        for t in range(1, len(x)):
+            hidden = self.cell(x[t], hidden)
+            rows[t] = {row}
+        return rows
+
+def step(model, x, y):
+    nn.CrossEntropyLoss()(model(x)[1:].view(-1, 9), y).backward()
+
+step(Decoded(), x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "codes"),
+    [
+        ("F.softmax(self.out(hidden), dim=1)", {"GC401": 20}),
+        ("self.out(hidden)", {}),
+        ("self.out(hidden) * F.softmax(self.out(hidden), dim=1)", {}),
+    ],
+)
+def test_what_is_written_row_by_row_is_what_the_loss_is_given(row: str, codes: dict[str, int]) -> None:
+    assert found(DECODED.format(row=row)) == codes

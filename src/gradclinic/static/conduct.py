@@ -57,7 +57,7 @@ def _trained_in_eval(tape: Tape) -> Verdicts:
 
 
 def _layers(forward: Event) -> tuple[str, ...] | None:
-    """The layers of the model that care for the mode, wherever its class stands; None when that is not known."""
+    """Those that care for the mode, wherever the class of the model stands; None when that is not known."""
     attrs = forward.attrs
     return layers_elsewhere(*attrs["origin"]) if "origin" in attrs else attrs.get("layers")
 

@@ -15,13 +15,10 @@ LARGEST = 200_000
 
 
 @lru_cache(maxsize=256)
-def parsed(
-    path: str, changed: int, size: int, telling: re.Pattern[str] | None = None
-) -> ast.Module | None:
+def parsed(path: str, changed: int, size: int, telling: re.Pattern[str] | None = None) -> ast.Module | None:
     """Read once for all files that import it, as long as it does not change.
 
-    None as well for a module that lacks all of what would be `telling`, but for a package, which may pass on what
-    others define.
+    None as well for a module without anything `telling`; a package may pass on what others define.
     """
     if size > LARGEST:
         return None

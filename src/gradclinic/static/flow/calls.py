@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from gradclinic.facts import CutKind, Op
 from gradclinic.static import words
@@ -125,7 +126,7 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
         return args.positional[0]
     if attr in ("prepare", "setup") and args.positional:
         return args.positional[0] if len(args.positional) == 1 else Seq(list(args.positional))
-    if isinstance(base, Unknown) and attr in torch.MODULE_SAME:
+    if isinstance(base, Unknown) and (attr in torch.MODULE_SAME or attr in torch.SHAPING):
         return base
     if isinstance(base, Weights):
         if base.raw and attr.endswith("_"):
@@ -238,7 +239,7 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
     machine.log.checked.update(flow.unchecked for flow in given if flow.unchecked is not None)
     if live and not words.harmless(name):
         machine.log.handed_out += [(len(machine.log.uses), flow) for flow in live]
-    if _computes(func, name):
+    if _computes(func, name) or (given and _is_part(func, name)):
         machine.ids += 1
         nodes = frozenset({machine.ids}).union(*(flow.nodes for flow in live))
         anew = all(flow.anew for flow in live) and not any(_may_share(value) for value in values)
@@ -246,7 +247,7 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
             nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew,
             scalar=words.CRITERION_NAME.search(name) is not None,
         )  # fmt: skip
-    if words.harmless(name):
+    if words.harmless(name) or _COUNTS.search(name):
         return Unknown(f"{path}()")
     may = bool(live) or any(carries(value) for value in values) or carries(func)
     return shadowed(f"{path}()") if may else Unknown(f"{path}()")
@@ -254,8 +255,9 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
 
 def _may_share(value: Value) -> bool:
     """Whether it may carry a graph, or was made out of sight by something that does not sound like data."""
-    made = isinstance(value, Unknown) and "()" in value.path and not _DATA.search(value.path)
-    return hidden(value) or made
+    if not isinstance(value, Unknown) or hidden(value):
+        return hidden(value)
+    return "()" in value.path and not _DATA.search(value.path) and not _COUNTS.search(value.path)
 
 
 def _computes(func: Value, name: str) -> bool:
@@ -271,6 +273,24 @@ def _computes(func: Value, name: str) -> bool:
     )
 
 
+def _is_part(func: Value, name: str) -> bool:
+    """`model.extractor(x)`: given a tensor, a part of a model is run as the whole of it would be."""
+    return (
+        isinstance(func, Unknown)
+        and bool(_WHOLE.search(func.path))
+        and not (_PREPARES.match(name) or _DOES_MORE.match(name) or words.harmless(name))
+    )
+
+
+_COUNTS = words.Pattern(r"(mask|lengths?|(^|_)ind(ex|ices))[()\[\]]*$", re.I)
+"""Functions that give whole numbers or truths, behind which there is no graph."""
+_WHOLE = words.Pattern(
+    r"(^|\.)(\w+_)?(model|net|network|bert|backbone)\d?(\.(module|\w*(encoder|decoder|predictor|embeddings?)))*$",
+    re.I,
+)
+_DOES_MORE = words.Pattern(
+    r"_?(train|fit|optim|step|zero|parameters|named|state|add|register|append|apply|sample|generate)"
+)
 _PREPARES = words.Pattern(
     r"_?(build|create|get|make|load|init|setup|set|prepare|wrap|save|update|log|reset|print|plot)"
 )
@@ -280,7 +300,8 @@ _A_MODEL = words.Pattern(
 """One of a class out of sight, by the name of the class: `networks.ValueNetwork()`."""
 _DATA = words.Pattern(r"^torch\.|[Ll]oad|[Dd]ata|[Bb]atch|[Ss]ampl|[Mm]emory|[Bb]uffer|[Rr]eplay|next|env")
 _FORWARDS = words.names(
-    "forward encode decode predict evaluate evaluate_actions sample_normal get_value training_step"
+    "forward encode decode embed embedding embeddings predict evaluate evaluate_actions sample_normal "
+    "get_value training_step"
 )
 
 

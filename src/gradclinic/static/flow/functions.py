@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from gradclinic.static import words
 from gradclinic.static.flow.machine import DEEPEST_CALL, Machine
 from gradclinic.static.flow.values import Layer, Loss, join, shadowed
 from gradclinic.static.syntax import is_left_open
@@ -101,9 +102,15 @@ def bind_parameters(machine: Machine, func: Func, args: Arguments, frame: Frame)
         if name not in frame.vars:
             default = defaults.get(name)
             if default is None or args.partial:
-                frame.vars[name] = shadowed(name)
+                frame.vars[name] = Unknown(name) if _is_setting(name, default) else shadowed(name)
             else:
                 frame.vars[name] = _default(machine, func, name, default)
+
+
+def _is_setting(name: str, default: ast.expr | None) -> bool:
+    """Whether a parameter takes a number or a word, not a tensor: by what it is without being given."""
+    usual = default.value if isinstance(default, ast.Constant) else None
+    return bool(usual) or usual is False or words.SETTING_NAME.search(name) is not None
 
 
 def _default(machine: Machine, func: Func, name: str, default: ast.expr) -> Value:

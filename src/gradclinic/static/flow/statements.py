@@ -14,9 +14,9 @@ from gradclinic.static.flow.expressions import bind, combine, evaluate, tested, 
 from gradclinic.static.flow.hierarchies import base_of
 from gradclinic.static.flow.items import item_of, key_of, spread
 from gradclinic.static.flow.machine import Kept, Machine
-from gradclinic.static.flow.tensors import new_leaf, overwritten
+from gradclinic.static.flow.tensors import new_leaf, overwritten, reshaped
 from gradclinic.static.flow.totals import adds_to_itself, restarted
-from gradclinic.static.flow.values import Alike, Flow, Listed, Weights, changed, join
+from gradclinic.static.flow.values import NO_IDS, Alike, Flow, Listed, Weights, changed, join
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     NONE,
@@ -131,6 +131,11 @@ def _write_into(machine: Machine, target: ast.Subscript, base: Flow, value: Valu
     fills = isinstance(last, ast.Slice) and last.lower is not None and last.upper is None and len(parts) > 1
     if fills and isinstance(value, Const) and type(value.value) is int and base.grad is False:
         machine.frame.vars[name] = changed(base, padded=value.value)
+    elif base.blank and base.grad is False and isinstance(value, Flow) and value.form == "tensor":
+        # Row by row it becomes what is written to it.
+        machine.frame.vars[name] = reshaped(
+            value, scalar=False, cut=None, terms=(), paths=(), losses=NO_IDS, padded=None
+        )
     else:
         machine.frame.vars[name] = join(base, value if isinstance(value, Flow) else Unknown(name), name)
 

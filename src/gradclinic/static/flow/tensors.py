@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradclinic.facts import CutKind, Location, Op, SoftmaxUse
+from gradclinic.static import words
 from gradclinic.static.flow.machine import Machine, Write
 from gradclinic.static.flow.torch_names import SAVES_RESULT
 from gradclinic.static.flow.values import (
@@ -108,7 +109,9 @@ def _switched_off(machine: Machine, flows: list[Flow], owners: Ids) -> CutAt | N
 def cut_off(flow: Flow, kind: CutKind, where: Location, *, form: str = "tensor") -> Flow:
     """The same values without the graph."""
     cut = flow.cut
-    if flow.grad is not False or (cut is not None and kind is CutKind.NUMPY):
+    # `loss.detach().item()` is a number, whatever came first.
+    furthermore = kind is CutKind.NUMPY or (kind is CutKind.ITEM and cut and cut.kind is CutKind.DETACH)
+    if flow.grad is not False or (cut is not None and furthermore):
         sure = flow.grad is True
         behind = cut or CutAt(kind, where, flow.nodes, flow.owners, flow.scalar, sure=sure)
         cut = replace(behind, kind=kind, where=where)
@@ -174,6 +177,8 @@ def summed(machine: Machine, where: Location, one: Value, other: Value) -> Flow:
 
 def scaled(machine: Machine, where: Location, name: str, flow: Flow, factor: Value) -> Flow:
     """`k * loss`, `loss / k`, `-loss`."""
+    if isinstance(factor, Unknown) and _COEFFICIENT.search(factor.path):
+        factor = Unknown(factor.path)
     result = derived(machine, Op(name, where), [flow, factor])
     alone = not isinstance(factor, Flow) or factor.grad is False
     number = isinstance(factor, Const)
@@ -185,6 +190,12 @@ def scaled(machine: Machine, where: Location, name: str, flow: Flow, factor: Val
         losses=flow.losses if alone else NO_IDS,
         divided=flow.divided or not number or (name == "div" and not number),
     )
+
+
+_COEFFICIENT = words.Pattern(
+    r"(^|[._])(\w*lambda\w*|lam|lmbda|alpha|beta|gamma|\w*coefs?|\w*coeff\w*|\w*weights?)(\[\])*$"
+)
+"""What a loss is multiplied by: a number, or at most a parameter, behind which there is no graph."""
 
 
 def _is_scalar(value: Value) -> bool:

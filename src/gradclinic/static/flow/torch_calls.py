@@ -83,9 +83,9 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
         lost = flows_in(first)[0]
         return changed(lost, form="tensor") if lost.form != "tensor" else lost
     if last in torch.CREATING and not last.endswith("_like"):
-        return _created(args)
+        return _created(args, blank=last in torch.BLANK)
     if last.endswith("_like"):
-        return Flow(grad=False)
+        return Flow(grad=False, blank=last in torch.BLANK)
     if last in ("stack", "cat", "hstack", "vstack", "concat", "concatenate"):
         return changed(concatenated(machine, Op(last, where), first), ops=_alike(first), reshaped=True)
     if last == "checkpoint":
@@ -132,15 +132,16 @@ def _parameter(machine: Machine, last: str) -> Value:
     return Flow(owners=owner, grad=None if machine.freezes else True)
 
 
-def _created(args: Arguments) -> Flow:
+def _created(args: Arguments, *, blank: bool) -> Flow:
     extents = args.positional
     if len(extents) == 1 and isinstance(extents[0], Seq):
         extents = extents[0].items
     elif args.positional and isinstance(args.positional[-1], Seq):
         extents = args.positional[-1].items
     axes = len(extents) if not args.partial and len(extents) > 1 else None
-    made = Flow(grad=False, axes=axes, batched=axes is not None)
-    return new_leaf(made) if _is_true(args.keywords.get("requires_grad")) else made
+    leaf = _is_true(args.keywords.get("requires_grad"))
+    made = Flow(grad=False, axes=axes, batched=axes is not None, blank=blank and not leaf)
+    return new_leaf(made) if leaf else made
 
 
 def _layer(machine: Machine, last: str, args: Arguments, where: Location) -> Value:
@@ -257,8 +258,8 @@ def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: 
         return flow
     if name in torch.SHAPING:
         return reshaped_by(flow, name, args)
-    if name in torch.PLAIN:
-        return Flow(grad=False, axes=None)
+    if name in torch.PLAIN or name in torch.BLANK:
+        return Flow(grad=False, axes=None, blank=name in torch.BLANK)
     if name in _ARITHMETIC and args.positional:
         return binary(machine, node, flow, _ARITHMETIC[name], args.positional[0])
     if name in ("matmul", "bmm", "mm") and args.positional:

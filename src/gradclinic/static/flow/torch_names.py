@@ -67,6 +67,7 @@ CREATING = names(
     "rand_like full_like empty_like tensor from_numpy randperm FloatTensor LongTensor Tensor IntTensor "
     "DoubleTensor ByteTensor BoolTensor HalfTensor load"
 )
+BLANK = names("zeros empty full zeros_like empty_like full_like new_zeros new_empty new_full")
 COPYING = names("tensor Tensor FloatTensor DoubleTensor LongTensor")
 """Make a new leaf of whatever they are given."""
 WRAPPING = names(

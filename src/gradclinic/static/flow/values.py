@@ -70,6 +70,8 @@ class Flow(Value):
     """Its shape was changed since the last operation."""
     padded: object = None
     """The value that fills up its rows."""
+    blank: bool = False
+    """Nothing but a place to write to, as `torch.zeros(...)`."""
     unchecked: Location | None = None
     """The `autograd.grad(allow_unused=True)` it came from: it may be None."""
 
@@ -208,6 +210,8 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
     if isinstance(one, Flow) or isinstance(other, Flow):
         flow, plain = (one, other) if isinstance(one, Flow) else (other, one)
         assert isinstance(flow, Flow)
+        if flow.form == "number" and isinstance(plain, Const) and type(plain.value) in (int, float):
+            return flow  # Either way a number, and one way it is what was lost.
         return changed(
             flow, ops=(), grad=None, certain=False, cut=None, terms=(), paths=(), losses=NO_IDS,
             known=flow.known and not carries(plain), anew=flow.anew and not carries(plain),
@@ -231,6 +235,18 @@ def _options(value: Value) -> list[Value]:
     return value.options if isinstance(value, Either) else [value]
 
 
+def _lost(flow: Flow, other: Flow) -> list[CutAt]:
+    """Summands that lost their graph on this branch and on the other did so too, or are not there at all.
+
+    Who detaches on one branch what trains on the other means to.
+    """
+    return [
+        term
+        for term in flow.terms
+        if term in other.terms or (term.kind is CutKind.ITEM and not term.nodes <= other.nodes)
+    ]
+
+
 def _joined(one: Flow, other: Flow) -> Flow:
     alike = one.nodes == other.nodes
     return Flow(
@@ -242,7 +258,7 @@ def _joined(one: Flow, other: Flow) -> Flow:
         anew=one.anew and other.anew,
         certain=one.certain and other.certain and alike,
         cut=one.cut if one.cut and other.cut and one.cut.kind is other.cut.kind else None,
-        terms=tuple(term for term in one.terms if term in other.terms),
+        terms=tuple(dict.fromkeys((*_lost(one, other), *_lost(other, one)))),
         paths=tuple(path for path in one.paths if path in other.paths),
         scalar=one.scalar and other.scalar,
         losses=one.losses | other.losses,
