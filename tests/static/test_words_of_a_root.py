@@ -6,7 +6,7 @@ import pytest
 
 from gradclinic.static import words
 from gradclinic.static.abilities import ACTS, Can
-from gradclinic.static.observe import ACTING
+from gradclinic.static.observe import acts
 
 TELLING = sorted(name for name, can in ACTS.items() if can & Can.TELL)
 
@@ -14,8 +14,12 @@ TELLING = sorted(name for name, can in ACTS.items() if can & Can.TELL)
 @pytest.mark.parametrize("name", [*TELLING, *sorted(words.CLIPS), "loss_scaler", "NativeScaler"])
 @pytest.mark.parametrize("call", ["trainer.{}(loss, optimizer)", "{} (loss)", "handles.{}[0]()"])
 def test_every_call_that_tells_is_heard_in_the_text(name, call):
-    assert ACTING.search(call.format(name))
+    assert acts(f"# backward and step\n{call.format(name)}")
 
 
 def test_a_file_that_only_counts_is_not():
-    assert not ACTING.search("timesteps = num_steps + training_step(1)  # a step of the train")
+    assert not acts("timesteps = num_steps + training_step(1)  # a step of the train")
+
+
+def test_a_function_of_autograd_is_not():
+    assert not acts("def backward(ctx, grad):\n    return meta_conv_backward(grad)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Callable, Iterator
 
 from gradclinic.static.values import Module, Value, library
@@ -12,18 +13,18 @@ Find = Callable[[str, int], Module | None]
 MOST_FOLLOWED = 8
 
 
-def imported(tree: ast.Module, find: Find | None) -> dict[str, Module]:
+def imported(text: str, find: Find | None) -> dict[str, Module]:
     """The modules a file imports from, by the name that all names taken from them begin with."""
     found: dict[str, Module] = {}
-    for spelled, name, level in _mentioned(tree) if find else ():
+    for spelled, name, level in _mentioned(text) if find else ():
         module = find(name, level) if find else None
         if module is not None and len(found) < MOST_FOLLOWED:
             found[spelled] = module
     return found
 
 
-def _mentioned(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
-    for node in tree.body:
+def _mentioned(text: str) -> Iterator[tuple[str, str, int]]:
+    for node in _statements(text):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, alias.name, 0
@@ -34,6 +35,21 @@ def _mentioned(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}" if node.module else alias.name
                 yield f"{spelled}.{alias.name}", inner, node.level
+
+
+def _statements(text: str) -> Iterator[ast.stmt]:
+    """The imports of the module itself. Parsed alone: most files have nothing else that must be read."""
+    lines = iter(text.splitlines())
+    for line in lines:
+        if not line.startswith(("import ", "from ")):
+            continue
+        while line.count("(") > line.count(")") or line.endswith("\\"):
+            more = next(lines, None)
+            if more is None:
+                break
+            line += f"\n{more}"
+        with contextlib.suppress(SyntaxError, ValueError):
+            yield from ast.parse(line).body
 
 
 def bindings(node: ast.Import | ast.ImportFrom) -> dict[str, Value]:

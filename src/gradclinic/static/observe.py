@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gradclinic.facts import Observation, Source
 from gradclinic.static import words
 from gradclinic.static.imports import Find, imported
 from gradclinic.static.legacy import check, parse
 from gradclinic.static.plain import plain_facts, plainly_may_tell
+from gradclinic.static.values import Module
 
 _HAPPENS = ("backward", "step")
 """Without these words nothing on a tape can stand in a file itself."""
-ACTING = re.compile(r"backward|unscale_|clip_|[Ss]caler|SCALER|\b(manual_step|step|train|eval)\s*[\[(\\]")
-"""What stands in every file that has a root to walk from; `timesteps` alone is none."""
+_ACTING = tuple(
+    re.compile(rf"{word}(?<!def {word})(?:(?<!\w{word})|(?<=manual_{word}))\s*[\[(\\]")
+    for word in ("backward", "step", "train", "eval")
+)
+"""Calls by these names, not definitions. Each begins with its letters, which is what is quick to search for."""
+_MENDING = ("unscale_", "clip_grad", "clip_master", "scaler", "Scaler", "SCALER")
 _DRIVES = ("train", "optim", "fit(")
 """Without these it does not drive the training of another module either."""
-_COMPUTES = re.compile(
-    r"backward\(|cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|binary_cross_entropy|BCELoss|BCEWithLogitsLoss"
-)
-"""Without these there is no loss to follow."""
+_LOSSES = ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
+"""Without these and a backward there is no loss to follow."""
+
+
+def acts(text: str) -> bool:
+    """Whether a root to walk from may stand in the file: `timesteps` and `def backward(ctx)` are none."""
+    if not any(word in text for word in _HAPPENS):
+        return False
+    return any(called.search(text) for called in _ACTING) or any(word in text for word in _MENDING)
+
+
+def _computes(text: str) -> bool:
+    if "torch" not in text:
+        return False
+    return any(word in text for word in _LOSSES) or _ACTING[0].search(text) is not None
 
 
 def observe_source(text: str, path: str, find: Find | None = None) -> Observation:
@@ -29,17 +45,21 @@ def observe_source(text: str, path: str, find: Find | None = None) -> Observatio
 
     SyntaxError and ValueError are those of `ast.parse`.
     """
-    trains = any(word in text for word in (*_HAPPENS, *_DRIVES))
-    computes = "torch" in text and _COMPUTES.search(text) is not None
-    if not trains and not computes and not plainly_may_tell(text):
+    computes, tells = _computes(text), plainly_may_tell(text)
+    trains = any(word in text for word in (*_HAPPENS, *_DRIVES)) and not _tests(text, path)
+    modules = imported(text, find) if trains else {}
+    loops = bool(modules) or (trains and acts(text))
+    if not (computes or tells or loops):
         check(text, path)
         return Observation(Source.STATIC)
     tree = parse(text, path)
     try:
-        losses = _losses(tree, text, path) if computes else ()
-        plain = tuple((fact,) for fact in plain_facts(tree, text, path))
-        loops = _loops(tree, text, path, find) if trains and not _tests(text, path) else ()
-        return Observation(Source.STATIC, (*loops, *losses, *plain))
+        cases = [
+            *(_loops(tree, path, modules) if loops else ()),
+            *(_losses(tree, text, path) if computes else ()),
+            *((fact,) for fact in plain_facts(tree, text, path)),
+        ]
+        return Observation(Source.STATIC, tuple(cases))
     except RecursionError:
         return Observation(Source.STATIC, gaps={"loop": "the source is nested too deeply to be followed"})
 
@@ -53,12 +73,10 @@ def _losses(tree: ast.Module, text: str, path: str) -> tuple[tuple[object, ...],
     return flow_cases(tree, text, path)
 
 
-def _loops(tree: ast.Module, text: str, path: str, find: Find | None) -> Iterator[tuple[object, ...]]:
-    modules = imported(tree, find)
-    if modules or (any(word in text for word in _HAPPENS) and ACTING.search(text)):
-        from gradclinic.static.training_loops import loop_cases
+def _loops(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> Iterator[tuple[object, ...]]:
+    from gradclinic.static.training_loops import loop_cases
 
-        yield from loop_cases(tree, path, modules)
+    return loop_cases(tree, path, modules)
 
 
 def _tests(text: str, path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
+from bisect import bisect_left
 
 from gradclinic.facts import Location
 from gradclinic.static import words
@@ -28,25 +29,26 @@ _LEFT = (ReturnValue, BreakLoop, ContinueLoop, Stop)
 _EVERYWHERE = frozenset({"__init__", "__call__", "forward", "main", "run"})
 """Names of functions that say nothing of which one is called."""
 _NAMED_LOSS = re.compile(rf"(\w+)\s*=\s*[\w.]*\b(?:{'|'.join(LOSSES)})\(")
-_CALLED = frozenset({*LOSS_FUNCTIONS, *LOSSES})
+_CALLED = (*LOSS_FUNCTIONS, *LOSSES, "backward")
+_CALL = re.compile(r"""(\w+)[\]"')]*\s*\(""")
 _REMEMBERS = re.compile(
     r"hidden\w*[\w\s,.()\[\]]*=\s*[\w.]+\(|\w_hidden\(|\.hidden\b|"
     r"lstm|gru\b|rnn|recurren|\bhx\b|stateful",
     re.I,
 )
-_FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False|freeze")
+_FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False")
 
 
 def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     """What the file's losses are given and what becomes of them. Empty where nothing can be told."""
-    frozen = bool(_FREEZES.search(text))
+    frozen = "freeze" in text or bool(_FREEZES.search(text))
     machine = Machine(path, Frame(""), execute, evaluate, path, freezes=frozen)
     try:
         _run(machine, tree, text)
     except (TooLong, RecursionError):
         machine.log.finished = False
     log = machine.log
-    log.remembers = bool(_REMEMBERS.search(text))
+    log.remembers = bool(log.uses) and bool(log.marks) and bool(_REMEMBERS.search(text))
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     costs = () if words.TEST_FILE.search(path) else kept_cases(log)
     cases = (*loss_cases(log), *graph_cases(log), *write_cases(log), *costs)
@@ -96,26 +98,35 @@ def _telling_functions(tree: ast.Module, text: str) -> list[Member]:
     """
     lines = text.splitlines()
     named = [_NAMED_LOSS.search(line) for line in lines if "Loss(" in line]
-    losses_called = sorted({match[1] for match in named if match} | _CALLED)
-    losses = "|".join(map(re.escape, losses_called))
-    words_of_calls = ("backward", *losses_called)
-    calls = re.compile(rf"(?:{losses}|(?<!def )\b\w*(?<!is_)backward)\b[\w\]\"')]*\s*\(")
+    losses = (*_CALLED, *{match[1] for match in named if match})
+    telling = [number for number, line in enumerate(lines, 1) if "(" in line and _calls(line, losses)]
     found: list[Member] = []
     others: list[tuple[Member, str]] = []
     for node in tree.body:
         owner = node if isinstance(node, ast.ClassDef) else None
         for member in owner.body if owner else [node]:
-            if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                body = "\n".join(lines[member.lineno - 1 : member.end_lineno])
-                # The pattern takes far longer than looking for its words.
-                if any(word in body for word in words_of_calls) and calls.search(body):
-                    found.append((member, owner))
-                elif "for " in body or "while " in body:
-                    others.append(((member, owner), body))
+            if not isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            next_one = bisect_left(telling, member.lineno)
+            if next_one < len(telling) and telling[next_one] <= (member.end_lineno or 0):
+                found.append((member, owner))
+            else:
+                others.append(((member, owner), "\n".join(lines[member.lineno - 1 : member.end_lineno])))
     return [*_looping_over(found, others), *found]
+
+
+def _calls(line: str, losses: tuple[str, ...]) -> bool:
+    return any(
+        name.endswith(losses) and not name.endswith("is_backward") and f"def {name}" not in line
+        for name in _CALL.findall(line)
+    )
 
 
 def _looping_over(found: list[Member], others: list[tuple[Member, str]]) -> list[Member]:
     """Functions that call one of those found: what it returns may pile up in their loops."""
     asked = [f"{function.name}(" for function, _ in found if function.name not in _EVERYWHERE]
-    return [member for member, body in others if any(call in body for call in asked)]
+    return [
+        member
+        for member, body in others
+        if ("for " in body or "while " in body) and any(call in body for call in asked)
+    ]

@@ -11,12 +11,15 @@ from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import last_name, names_in
 
-WORDS = ("get_peft_model(",)
 _CONFIGURES = words.Pattern(r"^(Lora|LoHa|LoKr|AdaLora|IA3|OFT|BOFT|Vera)Config$")
 _NEW_HEAD = words.Pattern(r"For(Sequence|Token|Image|Audio|Video)Classification$|ForMultipleChoice$")
 _MODEL = words.Pattern(r"^(?!(Auto)?Peft)[A-Z]\w*(Model|For[A-Z]\w*)$")
 _CARED_FOR = frozenset({"SEQ_CLS", "TOKEN_CLS"})
 """Tasks for which the adapter saves the classifier by itself."""
+
+
+def may_tell(text: str) -> bool:
+    return "get_peft_model(" in text and "save_pretrained" in text
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[HeadLeftOut]:

@@ -12,7 +12,6 @@ from gradclinic.frozen import frozen
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import last_name, names_in
 
-WORDS = ("randperm(", "permutation(", "shuffle(")
 _TARGETS = re.compile(r"(^|_)(y|ys|Y|labels?|targets?)($|_)")
 _INPUTS = re.compile(r"(^|_)(x|xs|X|data|inputs?|images?|imgs?|features?|feats?)($|_)")
 _DRAWS = frozenset({"randperm", "permutation"})
@@ -26,6 +25,10 @@ class _Shuffle:
     name: str
     node: ast.Call
     line: int
+
+
+def may_tell(text: str) -> bool:
+    return sum(text.count(word) for word in ("randperm(", "permutation(", "shuffle(")) > 1
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[ReorderedApart]:

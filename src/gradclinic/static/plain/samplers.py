@@ -11,7 +11,6 @@ from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
-WORDS = ("DistributedSampler",)
 _TOLD = (
     "set_epoch",
     ".epoch =",
@@ -28,9 +27,14 @@ _HELD_OUT = words.Pattern(r"val|test|eval|dev|valid|infer|predict", re.I)
 _OWN_TRAINER = words.Pattern(r"class Trainer\b")
 
 
+def may_tell(text: str) -> bool:
+    if "DistributedSampler" not in text or any(word in text for word in _TOLD):
+        return False
+    return "Trainer(" not in text or bool(_OWN_TRAINER.search(text))
+
+
 def read(tree: ast.Module, text: str, path: str) -> Iterator[ShardedShuffle]:
-    framework = "Trainer(" in text and not _OWN_TRAINER.search(text)
-    if framework or any(word in text for word in _TOLD) or not _repeats_its_passes(tree):
+    if not _repeats_its_passes(tree):
         return
     makers = {"DistributedSampler"} | _called_otherwise(tree)
     for scope in scopes(tree):

@@ -11,16 +11,18 @@ from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
-WORDS = ("torch.save(",)
 _PROGRESS = words.Pattern(r"epoch|step|iter", re.I)
 _RESUMES = re.compile(r"""start_epoch|\[\s*["']epoch["']\s*\]|resume""")
 _FRAMEWORKS = ("lightning", "Accelerator(", "deepspeed", "save_state(")
 """Words of files in which something else saves the rest."""
 
 
+def may_tell(text: str) -> bool:
+    trains = "torch.save(" in text and "backward(" in text
+    return trains and not any(word in text for word in _FRAMEWORKS)
+
+
 def read(tree: ast.Module, text: str, path: str) -> Iterator[Saves]:
-    if "backward(" not in text or any(word in text for word in _FRAMEWORKS):
-        return
     saved_anywhere = _saved_states(tree)
     exists = _existing(tree)
     resumes = "torch.load(" in text and bool(_RESUMES.search(text))

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from gradclinic.facts.stored import Mutation, StoredData
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import names_in
 
-WORDS = ("backward(",)
+_SLICE = re.compile(r"= *\w+\[[^\]\n]*:")
+_SLICED = re.compile(r"\n[ \t]+(\w+) *= *\w+\[[^\]\n]*:")
+_CHANGED = re.compile(r"\n[ \t]+(\w+) *[-+*/]=")
 _SEEN = "the batch is a view of the data, and is changed in place"
+
+
+def may_tell(text: str) -> bool:
+    if "backward(" not in text or not _SLICE.search(text):
+        return False
+    return not set(_SLICED.findall(text)).isdisjoint(_CHANGED.findall(text))
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[StoredData]:

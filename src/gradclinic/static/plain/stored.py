@@ -10,12 +10,15 @@ from gradclinic.facts.stored import Mutation, StoredData, WorkerRandomness
 from gradclinic.static.plain.scopes import scopes
 from gradclinic.static.syntax import children, last_name, names_in, nodes_in
 
-WORDS = ("__getitem__",)
 _SEEN = "the sample is no copy of what is stored, and is changed in place"
 _COPIED = "the generator is made once, and each worker starts with a copy of it"
 _FORMS = frozenset({"Path", "str", "int", "float", "list", "tuple", "as_tensor", "asarray", "from_numpy"})
 """Calls that give the same thing back in another form, at the first time and at every other."""
 _GENERATORS = frozenset({"RandomState", "default_rng", "Random", "Generator"})
+
+
+def may_tell(text: str) -> bool:
+    return "__getitem__" in text and "Dataset" in text
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[StoredData | WorkerRandomness]:
