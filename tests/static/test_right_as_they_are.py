@@ -334,6 +334,20 @@ checkpoint = torch.load(path)
 print(checkpoint["epoch"])
 """
 
+GRADIENTS_REPLACED_BY_ZEROS = """
+weight = torch.zeros(3, 3, requires_grad=True)
+bias = torch.zeros(3, requires_grad=True)
+parameters = [weight, bias]
+solver = torch.optim.Adam(parameters, lr=1e-3)
+for x, y in loader:
+    F.cross_entropy(x @ weight + bias, y).backward()
+    solver.step()
+    for parameter in parameters:
+        if parameter.grad is not None:
+            data = parameter.grad.data
+            parameter.grad = data.new().resize_as_(data).zero_()
+"""
+
 PROGRAMS = {name: text for name, text in list(globals().items()) if name.isupper() and name != "HEAD"}
 
 

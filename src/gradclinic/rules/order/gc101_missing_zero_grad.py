@@ -109,7 +109,7 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
         done = updates(tape, optimizer)
         if len(done) < ENOUGH_UPDATES or any(update.opaque for update in done):
             continue
-        if any(update.of_kind(EventKind.ZERO_GRAD) for update in done[1:]):
+        if any(update.of_kind(EventKind.ZERO_GRAD) for update in done[1:]) or _replaced(done):
             continue
         trained = [update for update in done if update.backwards]
         same_step = {update.step.where for update in trained}
@@ -133,6 +133,11 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
             confidence=0.95,
             subject=optimizer,
         )
+
+
+def _replaced(done: tuple[Update, ...]) -> bool:
+    """`p.grad = torch.zeros_like(p)` and the like: what is assigned may well be zeros."""
+    return any(e.attrs.get("replaced") for update in done for e in update.of_kind(EventKind.GRAD_WRITE))
 
 
 def _clear(tape: Tape, optimizer: str, trained: list[Update]) -> Fix:
