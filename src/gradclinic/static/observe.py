@@ -19,7 +19,7 @@ _ACTING = tuple(
     re.compile(rf"{word}(?<!def {word})(?:(?<!\w{word})|(?<=manual_{word}))\s*[\[(\\]")
     for word in ("backward", "step", "train", "eval")
 )
-"""Calls by these names, not definitions. Each begins with its letters, which is what is quick to search for."""
+"""Calls by these names, not definitions. Each begins with its letters, which are quickly searched for."""
 _MENDING = ("unscale_", "clip_grad", "clip_master", "scaler", "Scaler", "SCALER")
 _DRIVES = ("train", "optim", "fit(")
 """Without these it does not drive the training of another module either."""
