@@ -217,3 +217,76 @@ def test_a_class_that_a_package_passes_on_is_found_where_it_stands(project):
     package = {"cells/__init__.py": "from .units import Cell as Unit\n"}
     project({"main.py": main, **package, "cells/units.py": CELLS.replace("LAYER", "nn.ReLU()")})
     assert found("main.py") == []
+
+
+HEADS = """\
+from torch import nn
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Sequential(nn.Linear(4, 3), nn.LAST)
+
+    def forward(self, x):
+        return self.last(x)
+"""
+ADAPT = """\
+from torch import nn, optim
+
+def train_head(head, loader):
+    criterion = nn.CrossEntropyLoss()
+    optimizer = optim.SGD(head.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(head(x), y).backward()
+        optimizer.step()
+"""
+BUILDS = """\
+from core import train_head
+from heads import Head
+from helpers import init_model
+
+if __name__ == "__main__":
+    train_head(init_model(Head(), restore=None), loader)
+"""
+HELPERS = "def init_model(net, restore):\n    net.apply(print)\n    return net.cuda()\n"
+
+
+def test_a_model_is_followed_to_the_module_that_trains_it(project):
+    core = {"core/__init__.py": "from .adapt import train_head\n", "core/adapt.py": ADAPT}
+    project(core, main=BUILDS, helpers=HELPERS, heads=HEADS.replace("LAST", "Softmax(dim=1)"))
+    assert found(".") == ["core/adapt.py:8 GC401"]
+    project(heads=HEADS.replace("LAST", "Identity()"))
+    assert found(".") == []
+
+
+def test_a_model_that_a_run_before_has_saved_ends_as_it_did_then(project):
+    project(saved=LOADS, adapting=ADAPT, heads=HEADS.replace("LAST", "Softmax(dim=1)"))
+    assert found("saved.py") == ["adapting.py:8 GC401"]
+    project(saved=LOADS.replace("torch.load(args.path)", "choose(args)"))
+    assert found("saved.py") == []
+
+
+LOADS = """\
+import torch
+from adapting import train_head
+from heads import Head
+
+if args.path:
+    model = torch.load(args.path)
+else:
+    model = Head()
+train_head(model, loader)
+"""
+
+
+def test_a_function_that_sets_the_rate_gives_its_optimizer_back(project):
+    adapt = ADAPT.replace(
+        "        optimizer.zero", "        optimizer = lr_scheduler(optimizer, 3)\n        optimizer.zero"
+    )
+    project(
+        adapt=adapt.replace(
+            "import nn", "import nn, cuda\nfrom helpers import lr_scheduler\nfrom torch import"
+        )
+    )
+    assert found("adapt.py") == []

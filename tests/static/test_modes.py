@@ -159,3 +159,54 @@ class Net(nn.Module):
 def test_a_model_may_spell_its_call_out() -> None:
     assert "GC703" in codes_by_lint(HEAD + CALLS_ITSELF.format(quietly="if True:"))
     assert "GC703" not in codes_by_lint(HEAD + CALLS_ITSELF.format(quietly="with torch.no_grad():"))
+
+
+SPLITS = """
+def run(loaders, splits, model, criterion):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(9):
+        for split in splits:
+            if split == "train":
+                model.train()
+            else:
+                model.eval()
+            for x, y in loaders[split]:
+                {forward}
+                if split == "train":
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+"""
+
+
+def test_one_loop_for_all_splits_builds_graphs_for_those_that_do_not_train() -> None:
+    assert codes_by_lint(HEAD + SPLITS.format(forward="loss = criterion(model(x), y)")) == ["GC703"]
+    quietly = "with torch.set_grad_enabled(split == 'train'): loss = criterion(model(x), y)"
+    assert codes_by_lint(HEAD + SPLITS.format(forward=quietly)) == []
+
+
+RECURRENT = """
+from nets import Tagger
+encoder = Tagger()
+optimizer = torch.optim.SGD(encoder.parameters(), lr=0.1)
+def evaluate(loader):
+    encoder.eval()
+    hidden = encoder.{first}
+    total = 0
+    for x, y in loader:
+        output, hidden = encoder(x, hidden)
+        total += (output.argmax(1) == y).sum().item()
+    return total
+for epoch in range(9):
+    encoder.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(encoder(x, None)[0], y).backward()
+        optimizer.step()
+    print(evaluate(held_out))
+"""
+
+
+def test_a_fresh_hidden_state_leaves_the_mode_as_it_is() -> None:
+    assert codes_by_lint(HEAD + RECURRENT.format(first="init_hidden(8)")) == ["GC703"]
+    assert codes_by_lint(HEAD + RECURRENT.format(first="begin_training(8)")) == []

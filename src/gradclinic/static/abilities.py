@@ -82,7 +82,9 @@ def named(called: str) -> Named:
         can |= Can.FETCH
     if words.AVERAGES_GRADIENTS.search(called) or words.FILLS_GRADIENTS.search(called):
         can |= Can.ACT
-    harmless = called in words.PURE or words.harmless_for_model(called)
+    # To encode is harmless; what is called `encoder` is a model, and calling it is an event.
+    runs = words.MODEL_NAME.search(called) is not None
+    harmless = called in words.PURE or (words.harmless_for_model(called) and not runs)
     return Named(can, scales, not harmless or words.SETS_MODE.search(called) is not None)
 
 

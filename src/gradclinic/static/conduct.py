@@ -11,6 +11,7 @@ from gradclinic.static.elsewhere import layers_elsewhere
 NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
 Place = tuple[Location, Location | None]
 """Where something happens to a model, and the eval() it is under: a function may train and evaluate."""
+Trained = frozenset[tuple[str | None, Location]]
 Verdicts = dict[Place, "ModeOfTraining | Evaluation | None"]
 """For each place of interest on one path: the fact, or None where this path speaks against it."""
 
@@ -21,7 +22,17 @@ def modes_of_training(paths: Iterable[Tape]) -> list[ModeOfTraining | Evaluation
 
 
 def evaluations(paths: Iterable[Tape]) -> list[ModeOfTraining | Evaluation]:
-    return _agreed([_evaluated(tape) for tape in paths])
+    tapes = list(paths)
+    # One loop may train on one path and evaluate on another: `for split in splits`.
+    trained = frozenset(place for tape in tapes for place in _trained(tape))
+    return _agreed([_evaluated(tape, trained) for tape in tapes])
+
+
+def evaluates_by_flag(tape: Tape) -> bool:
+    """Whether it shows what may be the evaluation of a loop that trains on another path."""
+    return EventKind.BACKWARD not in tape.kinds and any(
+        "plainly" in event.attrs for event in tape.of_kind(EventKind.FORWARD)
+    )
 
 
 def _agreed(verdicts: list[Verdicts]) -> list[ModeOfTraining | Evaluation]:
@@ -115,23 +126,23 @@ def _evaluated_between(tape: Tape, mode: Event, trained: Event) -> bool:
     )
 
 
-def _evaluated(tape: Tape) -> Verdicts:
+def _evaluated(tape: Tape, trained: Trained) -> Verdicts:
     verdicts: Verdicts = {}
     trains = EventKind.STEP in tape.kinds and EventKind.BACKWARD in tape.kinds
     for event in tape.of_kind(EventKind.FORWARD):
-        fact = _evaluation(tape, event, trains=trains)
+        fact = _evaluation(tape, event, trained, trains=trains)
         place = (event.where, event.attrs.get("set_at") if "plainly" in event.attrs else None)
         verdicts[place] = None if fact is None else verdicts.get(place, fact)
     return verdicts
 
 
-def _evaluation(tape: Tape, event: Event, *, trains: bool) -> Evaluation | None:
+def _evaluation(tape: Tape, event: Event, trained: Trained, *, trains: bool) -> Evaluation | None:
     attrs = event.attrs
     if trains and not (_trains(tape, event) or (attrs["graph"] and _trained_elsewhere(tape, event))):
         return None
     if attrs["graph"] and attrs["training"] is False:
         evidence = "a loop in eval mode that trains nothing"
-        if not (_evaluates_by_flag(tape, event) if "plainly" in attrs else attrs.get("sweep")):
+        if not (_evaluates_by_flag(tape, event, trained) if "plainly" in attrs else attrs.get("sweep")):
             return None
         if _used_by_a_backward(tape, event):
             return None
@@ -147,37 +158,35 @@ def _evaluation(tape: Tape, event: Event, *, trains: bool) -> Evaluation | None:
         bool(attrs["graph"]),
         _layers(event) or (),
         evidence,
-        called_in_sight=trains and not _followed_by_the_unseen(tape, event),
+        called_in_sight=(trains or "plainly" in attrs) and not _followed_by_the_unseen(tape, event),
     )
 
 
-def _evaluates_by_flag(tape: Tape, forward: Event) -> bool:
+def _evaluates_by_flag(tape: Tape, forward: Event, trained: Trained) -> bool:
     """Whether a loop that trains as well is gone through in eval mode, without a backward until it ends."""
-    if not forward.attrs["plainly"] or forward.attrs["aside"] or not _trained_here(tape, forward):
+    here = (forward.actor, forward.where) in trained
+    if not forward.attrs["plainly"] or forward.attrs["aside"] or not here:
         return False
     for event in tape.events[forward.index + 1 :]:
         if event.kind in (EventKind.BACKWARD, EventKind.STEP, EventKind.OPAQUE):
             return False
         if event.kind is EventKind.MODE and event.actor == forward.actor:
-            return event.attrs["training"] is True
+            return event.attrs["training"] is True or event.where == forward.attrs.get("set_at")
     return True
 
 
 def _trained_elsewhere(tape: Tape, evaluated: Event) -> bool:
     """Whether this very model is called in train mode at another place, and a backward follows."""
-    return any(where != evaluated.where for where in _places_of_training(tape, evaluated))
+    return any(actor == evaluated.actor and where != evaluated.where for actor, where in _trained(tape))
 
 
-def _trained_here(tape: Tape, evaluated: Event) -> bool:
-    return any(where == evaluated.where for where in _places_of_training(tape, evaluated))
-
-
-def _places_of_training(tape: Tape, evaluated: Event) -> Iterator[Location]:
+def _trained(tape: Tape) -> Iterator[tuple[str | None, Location]]:
+    """The models that are called in train mode, each with the place, before a backward."""
     for event in tape.of_kind(EventKind.FORWARD):
-        if event.actor == evaluated.actor and event.attrs["training"] and event.attrs["graph"]:
+        if event.attrs["training"] and event.attrs["graph"]:
             following = _until_next(tape.events[event.index + 1 :], event)
             if any(e.kind is EventKind.BACKWARD for e in following):
-                yield event.where
+                yield event.actor, event.where
 
 
 def _measured(tape: Tape, forward: Event) -> bool:

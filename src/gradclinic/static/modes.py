@@ -17,6 +17,10 @@ _DEEPEST_PART = 4
 _CHANGES_MODE = words.Pattern(
     r"train|eval|mode|valid|test|infer|predict|epoch|begin|start|before|after|hook", re.I
 )
+_MAKES_A_STATE = words.Pattern(
+    r"(init|initialize|reset|zero|get)(_\w*)?(hidden|state|cell|memory)s?$|reset$", re.I
+)
+"""`model.init_hidden(batch_size)`, at the head of most evaluations of a recurrent network."""
 _GRADIENTS_WANTED = frozenset(
     {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "jacobian"}
 )
@@ -47,7 +51,7 @@ def varies(walk: Walk, call: ast.Call) -> bool:
 
 def doubt(name: str, values: Iterable[Value]) -> None:
     """A call that cannot be followed may have put the models it reaches into either mode."""
-    if words.harmless(name) and not _CHANGES_MODE.search(name):
+    if (words.harmless(name) or _MAKES_A_STATE.match(name)) and not _CHANGES_MODE.search(name):
         return
     for value in values:
         if isinstance(value, Model):

@@ -25,6 +25,8 @@ _DRIVES = ("train", "optim", "fit(")
 """Without these it does not drive the training of another module either."""
 _LOSSES = ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
 """Without these and a backward there is no loss to follow."""
+_TRAINS_ELSEWHERE = re.compile(r"^\s*(?:from|import)\b.*\btrain", re.M)
+"""What the file builds it may give to a module that trains it."""
 
 
 def acts(text: str) -> bool:
@@ -45,9 +47,11 @@ def observe_source(text: str, path: str, find: Find | None = None) -> Observatio
 
     SyntaxError and ValueError are those of `ast.parse`.
     """
-    computes, tells = _computes(text), plainly_may_tell(text)
+    tells = plainly_may_tell(text)
     trains = any(word in text for word in (*_HAPPENS, *_DRIVES)) and not _tests(text, path)
     modules = imported(text, find) if trains else {}
+    hands_on = bool(modules) or (trains and find is not None and _TRAINS_ELSEWHERE.search(text) is not None)
+    computes = hands_on or _computes(text)
     loops = bool(modules) or (trains and acts(text))
     if not (computes or tells or loops):
         check(text, path)

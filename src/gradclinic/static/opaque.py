@@ -192,10 +192,12 @@ def _open_where_needed(
 def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | None:
     """What an unseen constructor or factory makes, told by its name and by what it is given."""
     optimizers = _optimizers(known)
+    label = walk.assigning.rsplit(".", 1)[-1]
     if (
         optimizers
         and (words.SCHEDULE_NAME.search(name) or name.endswith("LR"))
         and "step" not in name.lower()
+        and not _gives_back(name, label)
     ):
         # One that is given another, as a warm-up is, advances it too.
         within = {part.id for part in known if isinstance(part, ActorRef) and part.kind is ActorKind.SCHEDULE}
@@ -204,7 +206,6 @@ def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | 
     if len(optimizers) == 1 and name[:1].isupper() and words.OPTIMIZER_WRAPPER.search(name):
         return next(part for part in known if isinstance(part, ActorRef))
     given_parameters = any(isinstance(part, Params) for part in known)
-    label = walk.assigning.rsplit(".", 1)[-1]
     if (
         given_parameters
         and not optimizers
@@ -221,6 +222,15 @@ def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | 
     ):
         return build(walk, ActorKind.SCALER, name, node)
     return None
+
+
+def _gives_back(name: str, label: str) -> bool:
+    """`optimizer = lr_scheduler(optimizer, epoch)` sets the rate of what it was given."""
+    return (
+        name.islower()
+        and words.OPTIMIZER_NAME.search(label) is not None
+        and words.SCHEDULE_NAME.search(label) is None
+    )
 
 
 def build(

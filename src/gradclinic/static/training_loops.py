@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from gradclinic.facts import EventKind, Location, Tape
-from gradclinic.static.conduct import evaluations, modes_of_training
+from gradclinic.static.conduct import evaluates_by_flag, evaluations, modes_of_training
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.roots import STEPS_PER_FILE, find_roots, shape_of, walk_root
 from gradclinic.static.survey import Survey
@@ -39,7 +39,8 @@ def loop_cases(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> It
         telling = _distinct([tape for tape in tapes if tape.kinds & _TELLING])
         if telling:
             yield telling
-        for fact in (*modes_of_training(telling), *evaluations(telling or tapes)):
+        evaluating = [*telling, *(tape for tape in tapes if evaluates_by_flag(tape))] if telling else tapes
+        for fact in (*modes_of_training(telling), *evaluations(evaluating)):
             if (type(fact), fact.where) not in told:
                 told.add((type(fact), fact.where))
                 yield (fact,)

@@ -207,8 +207,9 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
     if name.startswith("builtins."):
         return collections.call_builtin(machine, last, args, node)
     if not name.startswith(_NOT_THE_PROJECT):
-        # What becomes of a loss is seen nowhere but where it is handed to.
-        found = imported(machine, name, wanted=any(isinstance(value, Loss) for value in args.all()))
+        # What becomes of a loss or a model is seen nowhere but where it is handed to.
+        handed = any(isinstance(value, (Loss, Chain, Instance)) for value in args.all())
+        found = imported(machine, name, wanted=handed)
         if found is not None:
             return call(machine, found, args, node, last)
     if last == "OrderedDict":

@@ -7,7 +7,7 @@ import contextlib
 import re
 from bisect import bisect_left
 
-from gradclinic.facts import Location
+from gradclinic.facts import Location, LossCall
 from gradclinic.static import words
 from gradclinic.static.flow.expressions import evaluate
 from gradclinic.static.flow.functions import call_function
@@ -52,7 +52,12 @@ def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     costs = () if words.TEST_FILE.search(path) else kept_cases(log)
     cases = (*loss_cases(log), *graph_cases(log), *write_cases(log), *costs)
-    return tuple(case for case in cases if _place(case[0]).path == path)
+    return tuple(case for case in cases if _place(case[0]).path == path or _is_told_here(case))
+
+
+def _is_told_here(case: tuple[object, ...]) -> bool:
+    """A loss called in another file, which does not know what it is given: the model is made in this one."""
+    return all(isinstance(fact, LossCall) and fact.made_by for fact in case)
 
 
 def _place(fact: object) -> Location:

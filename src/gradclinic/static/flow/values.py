@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import field, fields
 from operator import attrgetter
 from typing import TypeAlias
@@ -207,6 +208,9 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
         return one
     if isinstance(one, Flow) and isinstance(other, Flow):
         return _joined(one, other)
+    module = _model_and_its_copy(one, other)
+    if module is not None:
+        return module
     if isinstance(one, Flow) or isinstance(other, Flow):
         flow, plain = (one, other) if isinstance(one, Flow) else (other, one)
         assert isinstance(flow, Flow)
@@ -229,6 +233,20 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
     if isinstance(one, Weights) and isinstance(other, Weights):
         return Weights(one.owners | other.owners)
     return shadowed(path) if carries(one) or carries(other) else Unknown(path)
+
+
+def _model_and_its_copy(one: Value, other: Value) -> Value | None:
+    """The model, where one branch builds it and the other loads what a run before has saved of it."""
+    for built, loaded in ((one, other), (other, one)):
+        if isinstance(built, (Layer, Chain, Instance)):
+            if isinstance(loaded, Unknown) and _LOADED.search(loaded.path):
+                return built
+            if isinstance(loaded, Flow) and loaded.grad is False and not loaded.ops:
+                return built  # As a tensor is what `torch.load` gives taken.
+    return None
+
+
+_LOADED = re.compile(r"(^|[._])(load(_checkpoint|_model)?\(\)|(\w+_)?(checkpoint|ckpt)\b)", re.I)
 
 
 def _options(value: Value) -> list[Value]:
