@@ -210,3 +210,17 @@ for epoch in range(9):
 def test_a_fresh_hidden_state_leaves_the_mode_as_it_is() -> None:
     assert codes_by_lint(HEAD + RECURRENT.format(first="init_hidden(8)")) == ["GC703"]
     assert codes_by_lint(HEAD + RECURRENT.format(first="begin_training(8)")) == []
+
+
+def test_a_list_of_parameters_called_after_the_optimizer_is_none() -> None:
+    grouped = """
+        if args.on_cpu:
+            param_optimizer = [(n, p.clone().to("cpu")) for n, p in model.named_parameters()]
+        else:
+            param_optimizer = list(model.named_parameters())
+        groups = [{"params": [p for n, p in param_optimizer if "bias" not in n]}]
+        optimizer = BertAdam(groups, lr=args.rate)
+        """
+    built = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
+    assert codes_by_lint(script().replace(built, dedent(grouped))) == ["GC701"]
+    assert codes_by_lint(script(before="model.train()").replace(built, dedent(grouped))) == []

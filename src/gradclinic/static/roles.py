@@ -39,6 +39,10 @@ def role_of(survey: Survey, name: str) -> str:
     return known
 
 
+_NO_OPTIMIZERS = ("opt", "opts", "param_optimizer")
+"""Options, and what many a script calls the parameters that it gives to its optimizer."""
+
+
 def _role_of(survey: Survey, name: str) -> str:
     """optimizer, scaler, schedule, model, accelerator, criterion, loader or nothing."""
     methods: AbstractSet[str] = survey.methods_of.get(name, frozenset())
@@ -60,7 +64,8 @@ def _role_of(survey: Survey, name: str) -> str:
         if _SCHEDULE_METHODS & methods:
             return "schedule"
     if words.OPTIMIZER_NAME.search(name) and (
-        "zero_grad" in methods or (not methods and name not in ("opt", "opts") and name not in survey.applied)
+        "zero_grad" in methods
+        or (not methods and name not in _NO_OPTIMIZERS and name not in survey.applied)
     ):
         return "optimizer"
     if words.CRITERION_NAME.search(name) and not methods:
