@@ -208,8 +208,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return collections.call_builtin(machine, last, args, node)
     if not name.startswith(_NOT_THE_PROJECT):
         # What becomes of a loss or a model is seen nowhere but where it is handed to.
-        handed = any(isinstance(value, (Loss, Chain, Instance)) for value in args.all())
-        found = imported(machine, name, wanted=handed)
+        passes = any(isinstance(value, (Loss, Chain, Instance)) for value in args.all())
+        found = imported(machine, name, wanted=passes)
         if found is not None:
             return call(machine, found, args, node, last)
     if last == "OrderedDict":
