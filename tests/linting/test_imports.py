@@ -290,3 +290,37 @@ def test_a_function_that_sets_the_rate_gives_its_optimizer_back(project):
         )
     )
     assert found("adapt.py") == []
+
+
+VALIDATES = """
+import torch
+from torch import nn
+from validate import *
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(10):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    look_at(model, held_out)
+"""
+LOOKS = """
+import torch
+
+def look_at(model, held_out):
+    model.eval()
+    right = 0
+    for x, y in held_out:
+        right += (model(x).argmax(1) == y).sum().item()
+    return right
+"""
+
+
+def test_an_evaluation_in_a_file_of_its_own_is_followed(project):
+    project(main=VALIDATES, validate=LOOKS)
+    assert found("main.py") == ["validate.py:5 GC703"]
+    project(validate=LOOKS.replace("def look_at", "@torch.no_grad()\ndef look_at"))
+    assert found("main.py") == []

@@ -8,6 +8,7 @@ from textwrap import dedent, indent
 import pytest
 
 from gradclinic.engine import judge
+from gradclinic.findings import Severity
 from gradclinic.static import observe_source
 from gradclinic.static.layers import layers_of_class
 from gradclinic.static.survey import Survey
@@ -224,3 +225,58 @@ def test_a_list_of_parameters_called_after_the_optimizer_is_none() -> None:
     built = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)"
     assert codes_by_lint(script().replace(built, dedent(grouped))) == ["GC701"]
     assert codes_by_lint(script(before="model.train()").replace(built, dedent(grouped))) == []
+
+
+SWITCHES_GRADIENTS = """
+model = resnet18()
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(10):
+    for split in ["train", "valid"] + (["test"] if args.test else []):
+        if split == "train":
+            model.train()
+        else:
+            model.eval()
+        SWITCH
+        for x, y in loaders[split]:
+            loss = nn.functional.cross_entropy(model(x), y)
+            if split == "train":
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+"""
+
+
+def test_gradients_switched_by_a_statement_are_off_where_it_says_so() -> None:
+    script = HEAD + SWITCHES_GRADIENTS
+    assert codes_by_lint(script.replace("SWITCH", "print(split)")) == ["GC703"]
+    assert codes_by_lint(script.replace("SWITCH", "torch.set_grad_enabled(split == 'train')")) == []
+
+
+TRAINS_OR_TESTS = """
+def train():
+    net = resnet18()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+def test(path):
+    net = resnet18()
+    net.load_state_dict(torch.load(path))
+    net.eval()
+    right = 0
+    for x, y in held_out:
+        right += (net(x).argmax(1) == y).sum().item()
+    print(right)
+
+if training:
+    train()
+else:
+    test("net.pt")
+"""
+
+
+def test_a_test_with_a_network_of_its_own_is_noted_beside_the_training() -> None:
+    found = judge([observe_source(HEAD + TRAINS_OR_TESTS, "train.py")])
+    assert [(finding.code, finding.severity) for finding in found] == [("GC703", Severity.INFO)]

@@ -21,11 +21,17 @@ def modes_of_training(paths: Iterable[Tape]) -> list[ModeOfTraining | Evaluation
     return _agreed([_trained_in_eval(tape) for tape in paths])
 
 
-def evaluations(paths: Iterable[Tape]) -> list[ModeOfTraining | Evaluation]:
+def evaluations(paths: Iterable[Tape], beside: Iterable[Tape] = ()) -> list[ModeOfTraining | Evaluation]:
+    """What the paths show; of those beside them, on which nothing is trained, only what is new."""
     tapes = list(paths)
     # One loop may train on one path and evaluate on another: `for split in splits`.
     trained = frozenset(place for tape in tapes for place in _trained(tape))
-    return _agreed([_evaluated(tape, trained) for tape in tapes])
+    verdicts = [_evaluated(tape, trained) for tape in tapes]
+    passed = {event.where for tape in tapes for event in tape.of_kind(EventKind.FORWARD)}
+    for tape in beside:
+        shown = _evaluated(tape, trained).items()
+        verdicts.append({place: fact for place, fact in shown if place[0] not in passed})
+    return _agreed(verdicts)
 
 
 def evaluates_by_flag(tape: Tape) -> bool:

@@ -172,9 +172,10 @@ def _conditional(walk: Walk, node: ast.IfExp) -> Value:
         known = holds(walk, test)
     if known is not None:
         return evaluate(walk, node.body if known else node.orelse)
-    return join(
-        evaluate(walk, node.body), evaluate(walk, node.orelse), f"<either@{node.lineno}:{node.col_offset}>"
-    )
+    one, other = evaluate(walk, node.body), evaluate(walk, node.orelse)
+    if isinstance(one, Seq) and isinstance(other, Seq) and not (one.items and other.items):
+        return one if one.items else other  # `["test"] if args.test else []`: the rest of a list, if any
+    return join(one, other, f"<either@{node.lineno}:{node.col_offset}>")
 
 
 def _sequence(walk: Walk, node: ast.List | ast.Tuple | ast.Set) -> Value:

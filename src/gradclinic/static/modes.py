@@ -94,8 +94,9 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
     elif model.origin:
         attrs["origin"] = (model.origin, walk.path)
     if model.mode.training is False and not walk.no_grad and not walk.sweeps and direct:
+        around = [*walk.active, *(loop for _, _, loop in walk.loops[:1])]
         attrs["plainly"] = not walk.perhaps_no_grad and not any(
-            _names(walk, node) & _SWITCHES_GRADIENTS for node in walk.active
+            _names(walk, node) & _SWITCHES_GRADIENTS for node in around
         )
     if walk.sweeps and direct:
         around = [*walk.sweeps[-1:], *walk.active[-1:]]

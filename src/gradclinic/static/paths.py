@@ -7,7 +7,7 @@ which it is plain that it leads along a path already walked is not walked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from typing import TypeVar
 
@@ -21,11 +21,13 @@ MOST_COMBINED = 5
 
 def explore(
     walk: Callable[[Choices], T], afford: Callable[[], bool], shape: Callable[[T], object]
-) -> Iterator[T]:
-    """`walk` along every path, as far as they are few and `afford` says that time is left.
+) -> list[T]:
+    """`walk` along every path. None of them if they are too many, or `afford` says that no time is left
+    before each condition was seen both ways: what some show, another may disprove.
 
     `shape` tells whether two outcomes differ: a condition whose flip changes nothing is not combined.
     """
+    outcomes: list[T] = []
     waiting: list[tuple[Path, str]] = []
     flips: dict[tuple[Choices, str], Path] = {}
     walked: set[frozenset[tuple[str, bool]]] = set()
@@ -42,29 +44,30 @@ def explore(
 
     if afford():
         choices = Choices({})
-        outcome = walk(choices)
-        yield outcome
-        note(Path(choices, shape(outcome)))
+        outcomes.append(walk(choices))
+        note(Path(choices, shape(outcomes[-1])))
     while waiting and len(walked) < MOST_PATHS and afford():
         origin, flipped = waiting.pop(0)
         path = foreseen(origin, flipped, flips)
         if path is None:
             choices = Choices({**before(origin.choices, flipped), flipped: False})
-            outcome = walk(choices)
-            yield outcome
-            path = Path(choices, shape(outcome))
+            outcomes.append(walk(choices))
+            path = Path(choices, shape(outcomes[-1]))
         flips[origin.choices, flipped] = path
         if path.shape != origin.shape:
             telling.append(flipped)
         note(path)
+    if waiting:
+        return []
     if not 1 < len(telling) <= MOST_COMBINED:
-        return
+        return outcomes
     for answers in product((True, False), repeat=len(telling)):
         forced = dict(zip(telling, answers, strict=True))
         if any(all(forced.get(c, a) == a for c, a in path) for path in walked):
             continue
         if not afford():
-            return
+            break
         choices = Choices(forced)
-        yield walk(choices)
+        outcomes.append(walk(choices))
         walked.add(frozenset(choices.asked.items()))
+    return outcomes

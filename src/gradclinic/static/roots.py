@@ -119,7 +119,7 @@ def walk_root(
         def walk_path(choices: Choices) -> Tape:
             return _walk(start, tree, survey, relevance, path, choices, budget, reached)
 
-        return list(explore(walk_path, budget.left, shape_of))
+        return explore(walk_path, budget.left, shape_of)
 
     tapes = walk_from(root)
     if is_one_step(root.node, root.owner, tree, survey, tapes):

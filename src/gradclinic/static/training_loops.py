@@ -39,8 +39,8 @@ def loop_cases(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> It
         telling = _distinct([tape for tape in tapes if tape.kinds & _TELLING])
         if telling:
             yield telling
-        evaluating = [*telling, *(tape for tape in tapes if evaluates_by_flag(tape))] if telling else tapes
-        for fact in (*modes_of_training(telling), *evaluations(evaluating)):
+        evaluating = [*telling, *(tape for tape in tapes if evaluates_by_flag(tape))]
+        for fact in (*modes_of_training(telling), *evaluations(evaluating, beside=tapes)):
             if (type(fact), fact.where) not in told:
                 told.add((type(fact), fact.where))
                 yield (fact,)
