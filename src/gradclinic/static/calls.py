@@ -7,10 +7,13 @@ import ast
 from gradclinic.static import methods, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
+from gradclinic.static.containers import call_collection
+from gradclinic.static.joining import joined
 from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
 from gradclinic.static.modules import resolved
 from gradclinic.static.opaque import call_outside, models_in
+from gradclinic.static.own_optimizers import own_optimizer
 from gradclinic.static.roles import infer
 from gradclinic.static.syntax import is_left_open
 from gradclinic.static.values import (
@@ -32,7 +35,6 @@ from gradclinic.static.values import (
     Seq,
     Unknown,
     Value,
-    join,
     library,
 )  # fmt: skip
 from gradclinic.static.walk import DEEPEST_CALL, DEEPEST_SUMMARY, Arguments, ReturnValue, Stop, Walk
@@ -99,7 +101,7 @@ def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.C
             call(walk, found, args, node, attr) if found is not None else Unknown(f"{base.qualname}.{attr}()")
         )
     if isinstance(base, (Seq, Map)):
-        return methods.call_collection(walk, base, attr, args)
+        return call_collection(base, attr, args)
     handled = methods.call_known(walk, base, attr, args, node)
     if handled is not None:
         return handled
@@ -148,8 +150,11 @@ def is_module(cls: ClassDef) -> bool:
 
 
 def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Value:
+    optimizer = own_optimizer(walk, cls, args, node)
+    if optimizer is not None:
+        return optimizer
     name = cls.node.name
-    instance = Instance(cls, name[0].lower() + name[1:])
+    instance = Instance(cls, name[0].lower() + name[1:], given=None if args.partial else args.all())
     if is_module(cls):
         if words.CRITERION_NAME.search(name) and cls.find("forward") is not None:
             return Criterion(mean=None)
@@ -239,6 +244,7 @@ def _run(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, *,
             return returned.value
         return NONE
     walk.summarising += 1
+    known = len(walk.recorder.actors)
     walk.returned.append([])
     try:
         walk.execute(walk, node.body)
@@ -254,7 +260,7 @@ def _run(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, *,
         return NONE
     result = values[0]
     for other in values[1:]:
-        result = join(result, other, path)
+        result = joined(walk, result, other, path, known)
     return result
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +15,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import compare, holds, name_of, negate, truth
 from gradclinic.static.iteration import item_of, items_of
+from gradclinic.static.joining import joined
 from gradclinic.static.opaque import called_again
 from gradclinic.static.roles import ACTOR_ROLES, infer, role_of
 from gradclinic.static.syntax import last_name
@@ -34,7 +36,6 @@ from gradclinic.static.values import (
     Tensor,
     Unknown,
     Value,
-    join,
 )  # fmt: skip
 from gradclinic.static.walk import Arguments, Walk
 
@@ -172,10 +173,11 @@ def _conditional(walk: Walk, node: ast.IfExp) -> Value:
         known = holds(walk, test)
     if known is not None:
         return evaluate(walk, node.body if known else node.orelse)
+    known_actors = len(walk.recorder.actors)
     one, other = evaluate(walk, node.body), evaluate(walk, node.orelse)
     if isinstance(one, Seq) and isinstance(other, Seq) and not (one.items and other.items):
         return one if one.items else other  # `["test"] if args.test else []`: the rest of a list, if any
-    return join(one, other, f"<either@{node.lineno}:{node.col_offset}>")
+    return joined(walk, one, other, f"<either@{node.lineno}:{node.col_offset}>", known_actors)
 
 
 def _sequence(walk: Walk, node: ast.List | ast.Tuple | ast.Set) -> Value:
@@ -310,7 +312,9 @@ def spread(walk: Walk, value: Value, targets: list[ast.expr]) -> list[Value]:
     """The values that `targets` get from unpacking `value`."""
     if isinstance(value, Seq) and len(value.items) == len(targets):
         return value.items
-    if isinstance(value, (Params, Tensor)):
+    if isinstance(value, Tensor):
+        return [replace(value) for _ in targets]  # one may be called a loss, and the others not
+    if isinstance(value, Params):
         return [value] * len(targets)
     if isinstance(value, ActorRef):
         return [

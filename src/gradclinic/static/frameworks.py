@@ -92,7 +92,7 @@ def call_engine(walk: Walk, engine: Model, attr: str, args: Arguments, node: ast
     """A DeepSpeed engine scales the loss, and its step updates and clears by itself."""
     id = f"{ActorKind.OPTIMIZER}:{engine.name}"
     if "backward" not in walk.survey.methods_of.get(engine.name.rsplit(".", 1)[-1], ()):
-        if attr == "step":
+        if attr == "step" and not words.AVERAGE.search(engine.name):
             open_tape(walk, node, models=engine.keys)
         return Unknown(f"{engine.name}.{attr}()")
     if id not in walk.recorder.actors:

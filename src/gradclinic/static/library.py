@@ -40,6 +40,8 @@ from gradclinic.static.walk import Arguments, Stop, Walk
 _THROUGH = words.names(
     "tqdm trange iter list tuple sorted reversed islice track zip chain cycle progress_bar prefetch"
 )
+_NO_MODELS = ("Tokenizer", "Processor", "Config", "Scheduler", "FeatureExtractor")
+"""Words of classes whose `from_pretrained` gives no model."""
 _PLAIN_ROOTS = (
     "torch.",
     "numpy.",
@@ -190,7 +192,7 @@ def _engine(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | N
 
 
 def _pretrained(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
-    if "Tokenizer" in name or "Processor" in name or "Config" in name:
+    if any(word in name for word in _NO_MODELS):
         return Unknown(f"{name}()")
     place = f"@{node.lineno}:{node.col_offset}"
     label = walk.assigning or "model"

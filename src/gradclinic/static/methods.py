@@ -6,10 +6,9 @@ import ast
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import frameworks, holdings, modes, ranks, words
-from gradclinic.static.arithmetic import MOST_HELD
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
-from gradclinic.static.opaque import models_in, open_tape, optimizers_in, parts, returned
+from gradclinic.static.opaque import build, models_in, open_tape, optimizers_in, parts, returned
 from gradclinic.static.roles import actor, infer, role_of
 from gradclinic.static.values import (
     NONE,
@@ -21,7 +20,6 @@ from gradclinic.static.values import (
     Grad,
     Instance,
     Keys,
-    Map,
     Model,
     Num,
     Params,
@@ -243,12 +241,16 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         return forward(walk, around, args, node)
     if attr in _MODEL_QUIET:
         return Unknown(f"{base.name}.{attr}()")
+    if words.OPTIMIZER_FACTORY.search(attr):
+        return build(walk, ActorKind.OPTIMIZER, attr, node, of=base.whole())
     if role_of(walk.survey, walk.assigning.rsplit(".", 1)[-1]) == "model":
         place = f"{walk.assigning}@{node.lineno}:{node.col_offset}"
         return Model(frozenset({place}), walk.assigning)
-    if optimizers_in(args.all()):
-        open_tape(walk, node, optimizers=optimizers_in(args.all()))
-    elif words.STEPS_BY_ITSELF.search(attr) and attr not in _GIVES_A_LOSS:
+    optimizers = optimizers_in(args.all())
+    if optimizers:
+        if not words.harmless(attr):
+            open_tape(walk, node, optimizers=optimizers)
+    elif words.steps_by_itself(attr) and attr not in _GIVES_A_LOSS and not words.AVERAGE.search(base.name):
         open_tape(walk, node, models=base.keys)
     modes.doubt(attr, [base])
     return forward(walk, base, args, node, direct=False)
@@ -324,11 +326,21 @@ def call_inherited(walk: Walk, base: Instance, attr: str, args: Arguments, node:
         return NONE
     if base.model is not None:
         return _model(walk, base.model, attr, args, node) if attr not in ("log", "log_dict") else NONE
+    if role_of(walk.survey, attr) in ("model", "criterion") or _has_nothing(base, args):
+        return None
     if base.cls.outside_bases() and not words.harmless(attr):
         open_tape(walk, node)
         modes.doubt(attr, parts([base]))
         return returned(walk, Unknown(f"{base.name}.{attr}"), args)
     return None
+
+
+def _has_nothing(base: Instance, args: Arguments) -> bool:
+    """Whether it was never given anything that is trained, as an environment is not."""
+    return base.given is not None and not any(
+        isinstance(part, (ActorRef, Accelerator, Model, Params, Func, Tensor))
+        for part in parts([base, *base.given, *args.all()])
+    )
 
 
 def call_actor(walk: Walk, func: Value, args: Arguments, node: ast.Call) -> Value | None:
@@ -361,28 +373,3 @@ def _native_scaler(walk: Walk, scaler: ActorRef, args: Arguments, node: ast.Call
             walk.emit(EventKind.STEP, node, actor=optimizer, optimizers=frozenset({optimizer}), attrs=through)
         walk.emit(EventKind.SCALER_UPDATE, node, actor=scaler.id)
     return Unknown(f"{scaler.id}()")
-
-
-def call_collection(walk: Walk, base: Seq | Map, attr: str, args: Arguments) -> Value:
-    if isinstance(base, Seq):
-        if attr == "append" and args.positional and len(base.items) < MOST_HELD:
-            base.items.append(args.positional[0])
-        elif attr == "extend" and args.positional:
-            extra = args.positional[0]
-            base.items += extra.items if isinstance(extra, Seq) else [extra]
-            del base.items[MOST_HELD:]
-        elif attr == "pop" and base.items:
-            return base.items[-1]
-        return NONE
-    if attr == "values":
-        return Seq(list(base.items.values()))
-    if attr == "items":
-        return Seq([Seq([Const(key), value]) for key, value in base.items.items()])
-    if attr == "keys":
-        return Seq([Const(key) for key in base.items])
-    if attr in ("get", "pop") and args.positional and isinstance(args.positional[0], Const):
-        found = base.items.get(args.positional[0].value)
-        return found or (args.positional[1] if len(args.positional) > 1 else NONE)
-    if attr == "update" and args.positional and isinstance(args.positional[0], Map):
-        base.items.update(args.positional[0].items)
-    return Unknown(f"<dict>.{attr}()")

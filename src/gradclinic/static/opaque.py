@@ -10,6 +10,7 @@ from itertools import islice
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import modes, words
 from gradclinic.static.conditions import name_of
+from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import named, role_of
 from gradclinic.static.values import (
     NOTHING,
@@ -103,6 +104,15 @@ def open_tape(walk: Walk, node: ast.AST, *, optimizers: Keys = NOTHING, models: 
     walk.emit(EventKind.OPAQUE, node, optimizers=optimizers, models=models)
 
 
+def _open_perhaps(walk: Walk, name: str, node: ast.AST, models: Keys | None = None) -> None:
+    """The same for a function that was given no optimizer: only its name could tell that it trains.
+
+    One that says nothing of the kind hides a backward at most where none is in sight.
+    """
+    attrs = {} if words.MAY_TRAIN.search(name) else {UNLIKELY: True}
+    walk.emit(EventKind.OPAQUE, node, models=models, attrs=attrs)
+
+
 def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call) -> Value:
     """A function of another file, or one that came as a parameter."""
     values = args.all()
@@ -132,6 +142,8 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
 def _shows_only(func: Value, reached: list[Value]) -> bool:
     """`meters.update(loss=loss)`: what keeps records is given losses in order to show them."""
     owner, _, method = name_of(func).rpartition(".")
+    if method == "step" and words.NOT_AN_OPTIMIZER.search(owner.rpartition(".")[2]):
+        return True
     if not isinstance(func, Unknown) or words.LEARNS_FROM.search(method):
         return False
     keeps = words.KEEPS_RECORDS.search(owner.rpartition(".")[2]) is not None
@@ -182,11 +194,11 @@ def _open_where_needed(
         open_tape(walk, node)
     elif any(isinstance(value, Tensor) and value.loss for value in values):
         if not words.harmless_for_model(name):
-            open_tape(walk, node)
+            _open_perhaps(walk, name, node)
     else:
         models = _models(reached)
         if models and not constructs and not words.harmless_for_model(name):
-            open_tape(walk, node, models=models)
+            _open_perhaps(walk, name, node, models)
 
 
 def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | None:

@@ -14,6 +14,9 @@ from gradclinic.facts import Actor, ActorKind, Event, EventKind, Location, Sourc
 from gradclinic.frozen import record
 from gradclinic.static.values import NOTHING, Keys, overlap
 
+UNLIKELY = "unlikely"
+"""An attribute of calls that were not followed, and that hide a training only if it must be somewhere."""
+
 
 @record
 class Draft:
@@ -79,6 +82,19 @@ class Recorder:
         actor = self.actors[id]
         self.actors[id] = replace(actor, attrs={**actor.attrs, "escapes": True})
 
+    def merge(self, kept: str, gone: str) -> None:
+        """Two that are built in two branches under one name are one: only one of them is ever there."""
+        other = self.actors.pop(gone)
+        self.extend(kept, frozenset(other.of))
+        self.escapes(kept)
+        for id, actor in self.actors.items():
+            if gone in actor.of:
+                self.actors[id] = replace(actor, of=tuple(sorted({kept, *actor.of} - {gone})))
+        for draft in self.drafts:
+            draft.actor = kept if draft.actor == gone else draft.actor
+            if gone in draft.optimizers:
+                draft.optimizers = draft.optimizers - {gone} | {kept}
+
     def contained(self, ids: Keys) -> None:
         """Nobody but the function that was walked ever had them."""
         for id in ids:
@@ -93,6 +109,21 @@ class Recorder:
         optimizers = [actor for actor in kept.values() if actor.kind is ActorKind.OPTIMIZER]
         return {id: _paired(actor, optimizers) for id, actor in kept.items()}
 
+    def _likely(self) -> list[Draft]:
+        """What is on the tape, without calls that have nothing to hide: what they could do is in sight."""
+        backwards = [draft.models for draft in self.drafts if draft.kind is EventKind.BACKWARD]
+        if not backwards or not any(draft.kind is EventKind.STEP for draft in self.drafts):
+            return self.drafts
+        return [
+            draft
+            for draft in self.drafts
+            if UNLIKELY not in draft.attrs
+            or not any(
+                models is None or draft.models is None or overlap(models, draft.models)
+                for models in backwards
+            )
+        ]
+
     def tape(self, *, complete: bool) -> Tape:
         actors = self._acting()
         optimizers = {
@@ -100,7 +131,7 @@ class Recorder:
         }
         events = tuple(
             Event(d.kind, d.where, d.actor, _concerned(d, optimizers), d.attrs, index)
-            for index, d in enumerate(self.drafts)
+            for index, d in enumerate(self._likely())
         )
         return Tape(Source.STATIC, events, actors, complete)
 

@@ -12,6 +12,7 @@ from gradclinic.static.arithmetic import binary
 from gradclinic.static.conditions import holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup, spread
 from gradclinic.static.gradients import assign_gradient, write_weights
+from gradclinic.static.joining import joined
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     NONE,
@@ -32,7 +33,6 @@ from gradclinic.static.values import (
     Tensor,
     Unknown,
     Value,
-    join,
 )  # fmt: skip
 from gradclinic.static.walk import BreakLoop, ContinueLoop, ReturnValue, Stop, Walk
 
@@ -218,7 +218,7 @@ def _if(walk: Walk, node: ast.If) -> None:
 
 def _both(walk: Walk, node: ast.If) -> None:
     """Run both branches of a condition that changes nothing but values, and join what they leave."""
-    before = dict(walk.frame.vars)
+    before, known = dict(walk.frame.vars), len(walk.recorder.actors)
     walk.unsure += 1
     leave_first = _quietly(walk, node.body)
     after_first = walk.frame.vars
@@ -234,9 +234,7 @@ def _both(walk: Walk, node: ast.If) -> None:
     for name, one in after_first.items():
         other = after_second.get(name)
         if one is not other:
-            after_second[name] = join(one, other, f"<{name}@{node.lineno}>")
-            for perhaps in (one, other) if isinstance(one, ActorRef) and isinstance(other, ActorRef) else ():
-                walk.recorder.escapes(perhaps.id)
+            after_second[name] = joined(walk, one, other, f"<{name}@{node.lineno}>", known)
 
 
 def _quietly(walk: Walk, body: list[ast.stmt]) -> bool:

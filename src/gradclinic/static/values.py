@@ -148,6 +148,8 @@ class Instance(Value):
     attrs: dict[str, Value] = field(default_factory=dict)
     model: Model | None = None
     """Set when the class is a torch module: the same object seen as a model."""
+    given: list[Value] | None = None
+    """What its constructor was given; None where that is not known."""
 
 
 @record

@@ -56,11 +56,12 @@ OPTIMIZER_CLASS = Pattern(
     r"Adam|SGD|Optim|Lion|Adafactor|LAMB|LARS|RMSprop|Muon|Prodigy|Shampoo|Ranger|Adan|Sophia|MADGRAD", re.I
 )
 OPTIMIZER_FACTORY = Pattern(
-    r"^(get|build|create|make|configure|init|setup|prepare)_(\w+_)?optim(izer)?s?$", re.I
+    r"^(get|build|create|make|configure|init|setup|prepare)_(\w+_)?optim(izer)?s?(_v\d)?$", re.I
 )
 OPTIMIZER_WRAPPER = Pattern(r"Optim|SAM|Lookahead|SWA|FP16|ZeRO", re.I)
 NOT_AN_OPTIMIZER = Pattern(
-    r"^(envs?|environment|world|game|sim|simulator|simulation|physics|gym|prof|profiler|p|sampler)\d*$"
+    r"^(envs?|environment|world|game|sim|simulator|simulation|physics|gym|prof|profiler|p|sampler)\d*$|"
+    r"stopp(er|ing)$|checkpointer$|_envs?$|profiler?(\(\))?$|(Soft|Hard)Update\(\)$"
 )
 SCHEDULE_NAME = Pattern(r"sched|lr_decay|annealer|warmup", re.I)
 SCALER_NAME = Pattern(r"scaler$|^scaler|_scaler", re.I)
@@ -70,7 +71,8 @@ MODEL_NAME = Pattern(
     r"net[A-Z]?$|^[GD](_[A-Za-z0-9]+)?$|^model|[a-z]Model$|_net|^net_"
 )
 NOT_A_MODEL = Pattern(
-    r"(builder|factory|cls|class|fn|func|name|path|dir|file|config|cfg|args|type|state|dict|ema|opt\w*)$|optim",
+    r"(builder|factory|cls|class|fn|func|name|path|dir|file|config|cfg|args|type|state|dict|ema|opt\w*|"
+    r"_(len|length|size|dim|id|ids|names|kwargs|version|info|arch|inputs?|outputs?|preds?|dtype|root|hash))$|optim",
     re.I,
 )
 MODEL_FACTORY = Pattern(
@@ -83,10 +85,16 @@ WRAPS_MODEL = Pattern(
 DRIVER_NAME = Pattern(r"agent|trainer|learner|runner|engine|solver", re.I)
 """What holds a model and drives its training."""
 STEPS_BY_ITSELF = Pattern(r"optim|train_|_train|^fit|^learn|update_|^update|backward|_step$|^step_", re.I)
-"""Methods of a model that may well update it."""
+"""Methods of a model that may well update it,"""
+_LOOKS_ON = Pattern(
+    r"^_?(get|print|show|log|load|save|register|num|count|is|has|list|dump|export)_(?!.*_and_)", re.I
+)
+"""unless they begin with a word for what changes no weight: `load_pretrain_params`."""
+AVERAGE = Pattern(r"(^|[._])(\w+_)?(ema|swa|averaged?)(_\w+)?$|ema$", re.I)
+"""Averages of the weights of a model: their `update` and `step` read those, and train nothing."""
 
 SETTINGS = Pattern(
-    r"(^|[._=])(args?|cfg|config|conf|hparams?|hps|flags|options?|params|settings|hyp)(\.|\[|$)", re.I
+    r"(^|[._=])(args?|cfg|config|conf|hparams?|hps|flags|options?|params|settings|hyp)(\.|\[|=|$)", re.I
 )
 """Paths that lead through a configuration."""
 SETTING_NAME = Pattern(
@@ -103,7 +111,10 @@ UPDATES_NAME = Pattern(
     re.I,
 )
 """Lengths of a training that are counted in optimizer updates by convention."""
-EPOCH_NAME = Pattern(r"epoch", re.I)
+EPOCH_NAME = Pattern(
+    r"^(?!.*(per_?epoch|epoch_?(len|size|steps|iters|batches)|(len|size)_?epoch)).*epoch", re.I
+)
+"""What counts epochs, and not what is in one: `steps_per_epoch`."""
 LOADER_NAME = Pattern(
     r"load|batch|data|train|(^|_)dl$|_iter$|iterator|generator|sampler|bar$|pbar|progress|corpus|examples|samples|"
     r"stream|reader|prefetch|queue",
@@ -124,10 +135,19 @@ FILLS_GRADIENTS = Pattern(
     r"backward|backprop|(^|_)(accum\w*|compute|calc\w*|collect|estimate)_(\w+_)?grad(s|ients?)?$", re.I
 )
 """Functions that may well call backward, or do what it does."""
+MAY_TRAIN = Pattern(
+    r"train|fit|learn|optim|minimi|maximi|step|update|backward|backprop|grad|clip|zero|clear|reset|clean|flush|"
+    r"before|after|hook|run|process|perform|exec|handle|iter|epoch|batch|closure|regular|penal|accum|loop|inner|adapt|"
+    r"attack|search|tune|round|phase|stage|cycle|play|perturb|fn$|func|callback|call|solve|calibrat|"
+    r"(^|_)(do|on|pre|post|begin|start|end|finish|main|work|go|f|op)(_|$)",
+    re.I,
+)
+"""Functions that may well train, clear or clip, and those that may do anything."""
 EVALUATES = Pattern(r"_*((run|do)_)?(valid|val_|val$|eval|test_|test$)", re.I)
 """Functions that by their name measure a model and do not train it."""
 KEEPS_RECORDS = Pattern(
-    r"meter|metric|logger|writer|tracker|recorder|history|wandb|tensorboard|progress|(^|_)p?bar$",
+    r"meter|metric|logger|writer|tracker|recorder|history|wandb|tensorboard|progress|(^|_)p?bar$|"
+    r"loss(es)?$|acc(uracy)?$|averager?$",
     re.I,
 )
 """Objects that are told of losses in order to show them,"""
@@ -153,7 +173,7 @@ HARMLESS = Pattern(rf"(^|_)({_HARMLESS})", re.I)
 HARMLESS_FOR_MODEL = Pattern(
     rf"(^|_)({_HARMLESS}|eval|test|infer|predict|generate|sample|ema|init|wrap|parallel|compil|convert|quant|prune|cuda|"
     r"to_|to$|build|create|make|setup|prepare|loss|crit|forward|encode|decode|embed|swap|apply|register|requires|toggle|"
-    r"params|decay|shard|fsdp|ddp|lora|peft|adapter|tie|resize)|loss|eval|valid|ema",
+    r"params|decay|shard|fsdp|ddp|lora|peft|adapter|tie|resize|rollout)|loss|eval|valid|ema|^from_",
     re.I,
 )
 PURE = names(
@@ -164,6 +184,10 @@ PURE = names(
     "arange full topk flatten sigmoid tanh contiguous array dim"
 )
 """Functions and methods that change nothing they are given."""
+
+
+def steps_by_itself(name: str) -> bool:
+    return STEPS_BY_ITSELF.search(name) is not None and _LOOKS_ON.match(name) is None
 
 
 def harmless(name: str) -> bool:

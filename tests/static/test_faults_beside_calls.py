@@ -1,0 +1,195 @@
+"""Faults beside calls that are not followed: what they are called and given tells that they hide nothing.
+
+Beside each, the same loop where such a call may well do what is missing: of that nothing is said.
+"""
+
+from __future__ import annotations
+
+import re
+from textwrap import dedent
+
+import pytest
+
+from gradclinic.engine import judge
+from gradclinic.findings import Severity
+from gradclinic.static import observe_source
+
+HEAD = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+"""
+
+OPTIMIZER_OF_THE_FILE = """
+class Lars(torch.optim.Optimizer):
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                p.add_(p.grad, alpha=-group["lr"])
+
+def run(model, loader):
+    optimizer = Lars(model.parameters(), lr=0.1)
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()  # GC101
+        optimizer.step()
+"""
+
+WORDS_OF_A_MODEL = """
+def run(model, loader, path):
+    model.load_pretrain_params(path)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()  # GC101
+        optimizer.step()
+        print(model.get_step())
+        model.save(path, optimizer)
+"""
+
+AN_AVERAGE_OF_THE_WEIGHTS = """
+from averages import Average
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.ema = Average(self.model, beta=0.999)
+
+    def train(self, loader):
+        for x, y in loader:
+            F.cross_entropy(self.model(x), y).backward()  # GC101
+            self.optimizer.step()
+            self.ema.update()
+"""
+
+FUNCTIONS_THAT_ONLY_LOOK = """
+from project import overlap, fingerprint
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        output, loss = model(x, y)
+        loss.backward()  # GC101
+        optimizer.step()
+        print(overlap(output, y), fingerprint(model))
+"""
+
+ONE_OF_TWO_OPTIMIZERS = """
+from apex.optimizers import FusedAdam, FusedLAMB
+
+def run(model, loader, args):
+    if args.kind == "adam":
+        optimizer = FusedAdam(model.parameters(), lr=0.1)
+    else:
+        optimizer = FusedLAMB(model.parameters(), lr=0.1)
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()  # GC101
+        optimizer.step()
+"""
+
+A_SCHEDULE_OR_NONE = """
+from project import make_schedule
+
+def run(model, loader, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = make_schedule(optimizer) if args.decay else None
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()  # GC101
+        optimizer.step()
+        if schedule is not None:
+            schedule.step()
+"""
+
+AN_OPTIMIZER_THE_MODEL_BUILDS = """
+def run(model, loader):
+    optimizer = model.configure_optimizers(0.1)
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()  # GC101
+        optimizer.step()
+"""
+
+AN_ENVIRONMENT = """
+import gym
+
+class Scaled(gym.Wrapper):
+    def action(self, action):
+        return 2 * action
+
+def run(policy, source, args):
+    env = Scaled(gym.make(args.name))
+    optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+    state = env.reset()
+    for step in range(10000):
+        action = policy(state)
+        state, reward, _, _ = env.step(action.argmax())
+        loss = -(reward * action).mean()
+        loss.backward()  # GC101
+        optimizer.step()
+    env.close()
+"""
+
+STOPPED_EARLY = """
+def run(model, loader, stopper, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(args.epochs):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()  # GC101
+            optimizer.step()
+        if stopper.step(loss.item(), model):
+            break
+"""
+
+FAULTS = {name: text for name, text in list(globals().items()) if name.isupper() and name != "HEAD"}
+
+MAY_HIDE_IT = {
+    "an optimizer that clears after its step": (
+        "OPTIMIZER_OF_THE_FILE",
+        'alpha=-group["lr"])',
+        'alpha=-group["lr"])\n                p.grad = None',
+    ),
+    "a method that updates": ("WORDS_OF_A_MODEL", "print(model.get_step())", "model.train_step()"),
+    "an average that is none": ("AN_AVERAGE_OF_THE_WEIGHTS", "ema", "agent"),
+    "a function that prepares": ("FUNCTIONS_THAT_ONLY_LOOK", "fingerprint", "reset"),
+    "a function that may do anything": ("FUNCTIONS_THAT_ONLY_LOOK", "fingerprint", "run_hooks"),
+    "an optimizer that is called": ("ONE_OF_TWO_OPTIMIZERS", "optimizer.step()", "optimizer(model)"),
+    "a model with a step of its own": ("AN_OPTIMIZER_THE_MODEL_BUILDS", "optimizer.step()", "model.step()"),
+    "an environment that has the policy": ("AN_ENVIRONMENT", "gym.make(args.name)", "policy"),
+}
+
+
+def told(source: str) -> set[tuple[str, int]]:
+    return {
+        (finding.code, finding.location.line)
+        for finding in judge([observe_source(source, "train.py")])
+        if finding.location and finding.severity is not Severity.INFO
+    }
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_it_is_told(name: str) -> None:
+    source = HEAD + dedent(FAULTS[name])
+    marked = {
+        (line.rpartition("# ")[2], number)
+        for number, line in enumerate(source.splitlines(), 1)
+        if "  # GC" in line
+    }
+    assert told(source) == marked
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_it_is_not_told_once_cleared(name: str) -> None:
+    source = re.sub(r"(\S*optimizer)\.step\(\)\n", r"\1.step(); \1.zero_grad()\n", FAULTS[name])
+    assert told(HEAD + source) == set()
+
+
+@pytest.mark.parametrize("what", MAY_HIDE_IT)
+def test_nothing_is_told_beside(what: str) -> None:
+    name, harmless, acting = MAY_HIDE_IT[what]
+    assert harmless in FAULTS[name]
+    assert told(HEAD + FAULTS[name].replace(harmless, acting)) == set()
