@@ -96,9 +96,7 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
         assign_gradient(walk, args.positional[0].of, None, node)
         return NONE
     if last in words.CLIPS:
-        optimizers = optimizers_in(args.all())
-        clip(walk, optimizers, models_in(args.all()), node)
-        return Unknown("<grad norm>")
+        return clip_parameters(walk, args, node)
     if "nn." in name or name.startswith(("torch.losses", "torch.functional")):
         return _nn(walk, name, last, args, node)
     if "data.DataLoader" in name:
@@ -129,6 +127,14 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
     return Unknown(f"{name}()")
 
 
+def clip_parameters(walk: Walk, args: Arguments, node: ast.Call) -> Value:
+    """`clip_grad_norm_` of torch, or a project's own of that name."""
+    only_measures = any(isinstance(v, Const) and v.value is False for v in args.keywords.values())
+    if not only_measures:
+        clip(walk, optimizers_in(args.all()), models_in(args.all()), node)
+    return Unknown("<grad norm>")
+
+
 def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Value:
     if last in words.WRAPPERS:
         return next((part for part in args.all() if isinstance(part, Model)), Unknown(f"{name}()"))
@@ -154,6 +160,8 @@ def _optimizer(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value 
     if (given is None and not args.partial) or isinstance(given, Map):
         return None  # Settings, not parameters: Pyro's optimizers find theirs while they go
     of = models_in([given]) if given is not None else None
+    if any(key.startswith("<") for key in of or ()):
+        of = None  # parts of what two branches left: they may be of any model
     attrs = {"torch": name.startswith("torch."), **optimizer_settings(walk, last, args)}
     return build(walk, ActorKind.OPTIMIZER, last, node, of=of or NOTHING, attrs=attrs)
 

@@ -24,10 +24,10 @@ _MAKES_A_STATE = words.Pattern(
 _GRADIENTS_WANTED = frozenset(
     {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "jacobian"}
 )
+_FREEZES = frozenset({"requires_grad", "requires_grad_"})
 _SWITCHES_GRADIENTS = _GRADIENTS_WANTED | {"no_grad", "inference_mode"}
 _ACTS = frozenset({"env", "envs", "environment"})
 """One observation at a time goes in, and the graph of each action is gone with the next."""
-_MEASURES = words.Pattern(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
 _RANDOM_ON_PURPOSE = words.Pattern(r"mc_|monte|uncertain|dropout|bayes|update_bn|calibrat|swa|ensemble", re.I)
 
 
@@ -56,6 +56,12 @@ def doubt(name: str, values: Iterable[Value]) -> None:
     for value in values:
         if isinstance(value, Model):
             switch(value, None, None)
+
+
+def leaves_mode(walk: Walk, method: str) -> bool:
+    """Whether a method of a model does not change its mode: it is in sight, or that of a library."""
+    seen = walk.survey.functions.get(method, ())
+    return method == "generate" if not seen else not any(walk.can(node) & Can.ACT for node in seen)
 
 
 def enter_loop(walk: Walk, loop: ast.AST) -> int:
@@ -99,12 +105,15 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
             _names(walk, node) & _SWITCHES_GRADIENTS for node in around
         )
     if walk.sweeps and direct:
-        around = [*walk.sweeps[-1:], *walk.active[-1:]]
-        named = {name for node in around for name in _names(walk, node)}
-        attrs["sweep"] = not named & (_GRADIENTS_WANTED | _ACTS)
+        around = walk.active[-1:]
+        named = {name for node in [*walk.sweeps[-1:], *around] for name in _names(walk, node)}
+        # Where the same function trains, it may speak of parameters that it freezes.
+        trains = any(walk.can(node) & Can.BACKWARD for node in around)
+        wanted = {name for name in _names(walk, walk.sweeps[-1])} | named - _FREEZES if trains else named
+        attrs["sweep"] = not wanted & (_GRADIENTS_WANTED | _ACTS)
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
         attrs["graph"] = attrs["graph"] and "volatile" not in named
-        attrs["measured"] = any(_MEASURES.search(name) for name in named) and not any(
+        attrs["measured"] = any(words.MEASURES.search(name) for name in named) and not any(
             _RANDOM_ON_PURPOSE.search(name) for name in named
         )
     return attrs

@@ -31,6 +31,8 @@ ACTOR_ROLES = {
     "schedule": ActorKind.SCHEDULE,
 }
 
+_FRAMEWORKS = {"accelerator": "accelerate", "fabric": "fabric"}
+
 
 def role_of(survey: Survey, name: str) -> str:
     known = survey.roles.get(name)
@@ -46,6 +48,8 @@ _NO_OPTIMIZERS = ("opt", "opts", "param_optimizer")
 def _role_of(survey: Survey, name: str) -> str:
     """optimizer, scaler, schedule, model, accelerator, criterion, loader or nothing."""
     methods: AbstractSet[str] = survey.methods_of.get(name, frozenset())
+    if "param" in name.lower() and not methods:
+        return ""  # `param_optimizer`: what an optimizer is given
     if name == "accelerator" or "sync_gradients" in methods:
         return "accelerator"
     if name == "fabric" and "backward" in methods:
@@ -88,6 +92,8 @@ def named(walk: Walk, label: str, path: str, given: Keys | None) -> Value | None
         return made
     if role == "model":
         return Model(frozenset({path}), label)
+    if role in _FRAMEWORKS:
+        return Accelerator(_FRAMEWORKS[role])
     return Criterion(mean=None) if role == "criterion" else None
 
 
@@ -101,8 +107,8 @@ def infer(walk: Walk, name: str, path: str) -> Value:
         return actor(walk, ACTOR_ROLES[role], path)
     if role == "model":
         return Model(frozenset({path}), path)
-    if role in ("accelerator", "fabric"):
-        return Accelerator("accelerate" if role == "accelerator" else "fabric")
+    if role in _FRAMEWORKS:
+        return Accelerator(_FRAMEWORKS[role])
     if role == "criterion":
         return Criterion()  # which averages, unless somebody says otherwise
     setting = _setting(walk, name, path)

@@ -33,6 +33,9 @@ _SYNC_SWITCHES = frozenset({"require_backward_grad_sync", "set_requires_gradient
 _SYNC_WORDS = _SYNC_SWITCHES | {"no_sync"}
 
 
+_NO_GRAD = frozenset({"no_grad", "inference_mode"})
+
+
 @record
 class Facts:
     """What one piece of code does by itself, before what it calls is added."""
@@ -69,6 +72,11 @@ class Names:
 
     mentions: set[str]
     assigns: set[str]
+
+
+def _measures(facts: Facts) -> bool:
+    """Whether what is done without gradients may be an evaluation."""
+    return any(words.MEASURES.search(name) for name in facts.mentions)
 
 
 class Survey:
@@ -175,8 +183,11 @@ class Survey:
         if not (waits.isdisjoint(facts.mentions) and waits.isdisjoint(facts.assigns)):
             self.defers = True
         self.own.append((node, Names(set(facts.mentions), set(facts.assigns)) if inner else facts))
+        quiet = isinstance(node, ast.With) and not _NO_GRAD.isdisjoint(facts.mentions)
         for part in inner:
             facts.add(part)
+        if quiet and _measures(facts):
+            facts.can |= Can.ACT
         self._facts[node] = facts
         if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
             return facts
@@ -194,7 +205,9 @@ class Survey:
             self.nested.add(node)
         elif owner is not None:
             self.owners[node] = owner
-        self._facts[node] = self._block(node.body, f"{qualname}.", None, in_function=True)
+        facts = self._facts[node] = self._block(node.body, f"{qualname}.", None, in_function=True)
+        if any(last_name(part) in _NO_GRAD for part in node.decorator_list) and _measures(facts):
+            facts.can |= Can.ACT
 
     def _expression(self, root: ast.expr, facts: Facts) -> None:
         stack: list[ast.AST] = [root]

@@ -145,6 +145,8 @@ MAY_TRAIN = Pattern(
 """Functions that may well train, clear or clip, and those that may do anything."""
 EVALUATES = Pattern(r"_*((run|do)_)?(valid|val_|val$|eval|test_|test$)", re.I)
 """Functions that by their name measure a model and do not train it."""
+MEASURES = Pattern(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
+"""What an evaluation is for."""
 KEEPS_RECORDS = Pattern(
     r"meter|metric|logger|writer|tracker|recorder|history|wandb|tensorboard|progress|(^|_)p?bar$|"
     r"loss(es)?$|acc(uracy)?$|averager?$",

@@ -100,20 +100,22 @@ for step in range(20):
     optimizer.step()
 """
 
-ENOUGH_UPDATES = 3
+ENOUGH_UPDATES = {Source.STATIC: 2, Source.RUNTIME: 3}
+"""A loop that is read is gone through twice or more; one that runs may have been meant to end there."""
 
 
 @rule.check
 def never_cleared(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
         done = updates(tape, optimizer)
-        if len(done) < ENOUGH_UPDATES or any(update.opaque for update in done):
+        enough = ENOUGH_UPDATES[tape.source]
+        if len(done) < enough or any(update.opaque for update in done):
             continue
         if any(update.of_kind(EventKind.ZERO_GRAD) for update in done[1:]) or _replaced(done):
             continue
         trained = [update for update in done if update.backwards]
         same_step = {update.step.where for update in trained}
-        if len(trained) < ENOUGH_UPDATES or len(trained) <= len(same_step):
+        if len(trained) < enough or len(trained) <= len(same_step):
             continue
         last = trained[-1]
         yield rule.finding(
