@@ -213,6 +213,94 @@ def run(model, loader, optimizer):
             total, count = 0, 0
 """
 
+ZEROS_PUT_IN_BY_HAND = """
+def run(params, loss_of):
+    optimizer = torch.optim.Adam(params, lr=0.1)
+    for step in range(1000):
+        loss_of(step).backward()
+        optimizer.step()
+        for p in params:
+            if p.grad is not None:
+                p.grad = p.grad.data.new().resize_as_(p.grad.data).zero_()
+"""
+
+A_NORM_OF_ITS_OWN_THAT_ONLY_MEASURES = """
+from project import clip_grad_norm_
+
+def run(model, loader):
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        print(clip_grad_norm_(model.parameters(), 1.0, clip_grad=False))
+"""
+
+AN_ACCELERATOR_MADE_ELSEWHERE = """
+from project import prepare_accelerator
+
+def run(args, model, loader):
+    accelerator = prepare_accelerator(args)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+    for x, y in loader:
+        with accelerator.accumulate(model):
+            accelerator.backward(F.mse_loss(model(x), y))
+            if accelerator.sync_gradients:
+                accelerator.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+AN_EPOCH_OF_A_GIVEN_LENGTH = """
+def run(model, loader, epochs, epoch_length):
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * epoch_length)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        schedule.step()
+"""
+
+A_BACKWARD_IN_A_FUNCTION_OF_ANY_NAME = """
+from project import objective
+
+def run(model, loader):
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    for batch in loader:
+        optimizer.zero_grad()
+        print(objective(model, batch))
+        optimizer.step()
+"""
+
+ONE_OF_TWO_OPTIMIZERS_THAT_BOTH_STEP = """
+def run(model, first, second, loader, args):
+    if args.first:
+        main = first
+    else:
+        main = second
+    for x, y in loader:
+        first.zero_grad()
+        second.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        main.step()
+"""
+
+A_MODEL_THAT_SAMPLES_IN_EVAL_MODE_BY_ITSELF = """
+def run(model, loader):
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    for epoch in range(10):
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        with torch.no_grad():
+            for x, y in loader:
+                print(F.mse_loss(model.sample(x), y))
+"""
+
 PROGRAMS = {name: text for name, text in list(globals().items()) if name.isupper() and name != "HEAD"}
 
 

@@ -74,9 +74,9 @@ class Choices:
         beyond = counted[2] == "Gt"
         for asked, answer in self.asked.items():
             earlier = _COUNTED.match(asked) if answer is beyond else None
-            if earlier is not None and earlier.groups()[1:] == counted.groups()[1:]:
-                if int(earlier[1]) <= int(counted[1]):
-                    return answer
+            alike = earlier is not None and earlier.groups()[1:] == counted.groups()[1:]
+            if earlier is not None and alike and int(earlier[1]) <= int(counted[1]):
+                return answer
         return None
 
     def _excluded(self, condition: str) -> bool:

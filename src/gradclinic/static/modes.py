@@ -109,7 +109,7 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
         named = {name for node in [*walk.sweeps[-1:], *around] for name in _names(walk, node)}
         # Where the same function trains, it may speak of parameters that it freezes.
         trains = any(walk.can(node) & Can.BACKWARD for node in around)
-        wanted = {name for name in _names(walk, walk.sweeps[-1])} | named - _FREEZES if trains else named
+        wanted = _names(walk, walk.sweeps[-1]) | (named - _FREEZES if trains else named)
         attrs["sweep"] = not wanted & (_GRADIENTS_WANTED | _ACTS)
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
         attrs["graph"] = attrs["graph"] and "volatile" not in named

@@ -33,9 +33,6 @@ _SYNC_SWITCHES = frozenset({"require_backward_grad_sync", "set_requires_gradient
 _SYNC_WORDS = _SYNC_SWITCHES | {"no_sync"}
 
 
-_NO_GRAD = frozenset({"no_grad", "inference_mode"})
-
-
 @record
 class Facts:
     """What one piece of code does by itself, before what it calls is added."""
@@ -74,9 +71,8 @@ class Names:
     assigns: set[str]
 
 
-def _measures(facts: Facts) -> bool:
-    """Whether what is done without gradients may be an evaluation."""
-    return any(words.MEASURES.search(name) for name in facts.mentions)
+def _without_gradients(node: ast.expr) -> bool:
+    return last_name(node) in ("no_grad", "inference_mode")
 
 
 class Survey:
@@ -107,6 +103,8 @@ class Survey:
         self.defers = False
         """Whether ranks may exchange gradients at times that the file decides in ways not followed."""
         self._constants: dict[str, int] = {}
+        self._quiet = 0
+        """Depth of what is done without gradients, of the part that is looked at."""
         self.branches: dict[ast.If, Branches] = {}
         self.exits: set[ast.If] = set()
         """Conditions that end a loop before an iteration has done anything."""
@@ -160,6 +158,8 @@ class Survey:
             facts.can |= Can.FREEZE
             self.unfreezes = self.unfreezes or unfreezes(node)
         inner: list[Facts] = []
+        quiet = isinstance(node, ast.With) and any(_without_gradients(i.context_expr) for i in node.items)
+        self._quiet += quiet
         for name in PART_FIELDS[type(node)]:
             value = getattr(node, name)
             if isinstance(value, ast.expr):
@@ -176,18 +176,18 @@ class Survey:
                         self._expression(item.context_expr, facts)
                         if item.optional_vars is not None:
                             facts.assigns.update(names_in(item.optional_vars))
+        self._quiet -= quiet
         facts.assigns.update(*(names_in(target) for target in targets_of(node)))
+        if self._quiet and any(words.MEASURES.search(name) for name in facts.mentions | facts.assigns):
+            facts.can |= Can.ACT  # what it measures is an evaluation
         if facts.calls_out:
             facts.exposes = set(facts.mentions)
         waits = _SYNC_SWITCHES if isinstance(node, ast.With) else _SYNC_WORDS
         if not (waits.isdisjoint(facts.mentions) and waits.isdisjoint(facts.assigns)):
             self.defers = True
         self.own.append((node, Names(set(facts.mentions), set(facts.assigns)) if inner else facts))
-        quiet = isinstance(node, ast.With) and not _NO_GRAD.isdisjoint(facts.mentions)
         for part in inner:
             facts.add(part)
-        if quiet and _measures(facts):
-            facts.can |= Can.ACT
         self._facts[node] = facts
         if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
             return facts
@@ -205,9 +205,10 @@ class Survey:
             self.nested.add(node)
         elif owner is not None:
             self.owners[node] = owner
-        facts = self._facts[node] = self._block(node.body, f"{qualname}.", None, in_function=True)
-        if any(last_name(part) in _NO_GRAD for part in node.decorator_list) and _measures(facts):
-            facts.can |= Can.ACT
+        quiet = any(map(_without_gradients, node.decorator_list))
+        self._quiet += quiet
+        self._facts[node] = self._block(node.body, f"{qualname}.", None, in_function=True)
+        self._quiet -= quiet
 
     def _expression(self, root: ast.expr, facts: Facts) -> None:
         stack: list[ast.AST] = [root]
