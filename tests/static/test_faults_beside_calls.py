@@ -145,6 +145,37 @@ def run(model, loader, stopper, args):
             break
 """
 
+AN_ENGINE_THAT_CALLS_IT = """
+from ignite.engine import Engine
+
+def train(model, loader, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def update(engine, batch):
+        x, y = batch
+        loss = F.cross_entropy(model(x), y) / args.accumulation_steps
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # GC111
+        if engine.state.iteration % args.accumulation_steps == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+    trainer = Engine(update)
+    trainer.run(loader)
+"""
+
+A_CLIP_OF_THE_PROJECT = """
+from project import clip_grad_norm_
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        print(clip_grad_norm_(model.parameters(), 1.0))  # GC109
+"""
+
 FAULTS = {name: text for name, text in list(globals().items()) if name.isupper() and name != "HEAD"}
 
 MAY_HIDE_IT = {
@@ -159,6 +190,8 @@ MAY_HIDE_IT = {
     "a function that may do anything": ("FUNCTIONS_THAT_ONLY_LOOK", "fingerprint", "run_hooks"),
     "an optimizer that is called": ("ONE_OF_TWO_OPTIMIZERS", "optimizer.step()", "optimizer(model)"),
     "a model with a step of its own": ("AN_OPTIMIZER_THE_MODEL_BUILDS", "optimizer.step()", "model.step()"),
+    "a function that is called by hand": ("AN_ENGINE_THAT_CALLS_IT", "Engine(update)", "Engine(other)"),
+    "a clip that measures": ("A_CLIP_OF_THE_PROJECT", "1.0)", "1.0, clip_grad=False)"),
     "an environment that has the policy": ("AN_ENVIRONMENT", "gym.make(args.name)", "policy"),
 }
 
@@ -182,7 +215,7 @@ def test_it_is_told(name: str) -> None:
     assert told(source) == marked
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", [name for name, text in FAULTS.items() if "# GC101" in text])
 def test_it_is_not_told_once_cleared(name: str) -> None:
     source = re.sub(r"(\S*optimizer)\.step\(\)\n", r"\1.step(); \1.zero_grad()\n", FAULTS[name])
     assert told(HEAD + source) == set()

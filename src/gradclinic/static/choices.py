@@ -8,7 +8,6 @@ from dataclasses import field
 from gradclinic.frozen import frozen, record
 from gradclinic.static import words
 
-_COUNTED = words.Pattern(r"^\((\d+) (Lt|Gt) (.+)\)$")
 _EQUALITY = words.Pattern(r"""\((.*) Eq ['"\d][^()]*\)$""")
 
 
@@ -59,25 +58,9 @@ class Choices:
     def _answer(self, condition: str) -> bool:
         known = self.asked.get(condition)
         if known is None:
-            known = self._reached(condition)
-            if known is not None:
-                return known
             known = not self._excluded(condition) and self.forced.get(condition, True)
             self.asked[condition] = known
         return known
-
-    def _reached(self, condition: str) -> bool | None:
-        """What a counter has once come to it has come to for good: `if step < args.start_clipping`."""
-        counted = _COUNTED.match(condition)
-        if counted is None:
-            return None
-        beyond = counted[2] == "Gt"
-        for asked, answer in self.asked.items():
-            earlier = _COUNTED.match(asked) if answer is beyond else None
-            alike = earlier is not None and earlier.groups()[1:] == counted.groups()[1:]
-            if earlier is not None and alike and int(earlier[1]) <= int(counted[1]):
-                return answer
-        return None
 
     def _excluded(self, condition: str) -> bool:
         """What equals one constant on this path equals no other."""

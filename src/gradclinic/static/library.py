@@ -129,8 +129,8 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
 
 def clip_parameters(walk: Walk, args: Arguments, node: ast.Call) -> Value:
     """`clip_grad_norm_` of torch, or a project's own of that name."""
-    only_measures = any(isinstance(v, Const) and v.value is False for v in args.keywords.values())
-    if not only_measures:
+    clips = args.keywords.get("clip_grad")
+    if not isinstance(clips, Const) or clips.value is not False:
         clip(walk, optimizers_in(args.all()), models_in(args.all()), node)
     return Unknown("<grad norm>")
 

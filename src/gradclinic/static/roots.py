@@ -12,6 +12,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.choices import Choices
+from gradclinic.static.ignite import engine_at, handed_to_engines
 from gradclinic.static.kept import is_kept, steps_written
 from gradclinic.static.modules import define
 from gradclinic.static.one_step import is_one_step
@@ -58,7 +59,7 @@ class Root:
     node: FunctionNode | ast.Module
     owner: ast.ClassDef | None = None
     handed: FunctionNode | None = None
-    """A function defined inside `node` that it gives back or hands on: called once, by somebody."""
+    """A function defined inside `node` that it gives back or hands on: somebody calls it, once or `again`."""
     again: bool = False
     """It is one step of a training, which somebody calls for every batch."""
 
@@ -86,10 +87,11 @@ def find_roots(tree: ast.Module, survey: Survey) -> Iterator[Root]:
             yield Root(node, survey.owners.get(node))
     for node in acting:
         yield Root(node, survey.owners.get(node))
+    called = handed_to_engines(tree)
     for node in survey.nested - survey.foreign:
         outer = _around(node, survey) if survey.can(node) & Can.BACKWARD else None
         if outer is not None:
-            yield Root(outer, survey.owners.get(outer), node)
+            yield Root(outer, survey.owners.get(outer), node, again=node.name in called)
 
 
 def _around(node: FunctionNode, survey: Survey) -> FunctionNode | None:
@@ -249,21 +251,28 @@ def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
     walk.no_grad += without_gradients(func)
     walk.active.append(root.node)
     if root.handed is not None:
-        _hand_on(walk, root.node, root.handed)
+        _hand_on(walk, root.node, root.handed, again=root.again)
     elif root.again or _called_with_batches(func):
         _each_batch(walk, root.node, counted=not root.again)
     else:
         execute(walk, root.node.body)
 
 
-def _hand_on(walk: Walk, outer: FunctionNode, inner: FunctionNode) -> None:
+def _hand_on(walk: Walk, outer: FunctionNode, inner: FunctionNode, *, again: bool) -> None:
     """Call the function that `outer` defines; what `outer` does itself has been told of already."""
     with contextlib.suppress(ReturnValue):
         execute(walk, outer.body)
     walk.recorder.drafts.clear()
     defined = walk.frame.vars.get(inner.name)
-    if isinstance(defined, Func) and defined.node is inner:
+    if not isinstance(defined, Func) or defined.node is not inner:
+        return
+    if not again:
         call_function(walk, defined, Arguments(partial=True), inner)
+        return
+    walk.batches += 1
+    for index in range(walk.data_length):
+        walk.emit(EventKind.BATCH, inner)
+        call_function(walk, defined, Arguments([engine_at(index)], partial=True), inner)
 
 
 def _called_with_batches(func: Func) -> bool:

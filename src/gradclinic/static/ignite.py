@@ -1,0 +1,33 @@
+"""Functions that are handed to an engine of Ignite, which calls them for every batch."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.static.syntax import last_name
+from gradclinic.static.values import Num, Unknown
+
+
+def handed_to_engines(tree: ast.Module) -> frozenset[str]:
+    """The names of the functions in `Engine(update)`, where that class is Ignite's."""
+    if not any(map(_imports_ignite, tree.body)):
+        return frozenset()
+    return frozenset(
+        call.args[0].id
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and last_name(call.func) == "Engine"
+        if call.args and isinstance(call.args[0], ast.Name)
+    )
+
+
+def _imports_ignite(node: ast.stmt) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").partition(".")[0] == "ignite"
+    return isinstance(node, ast.Import) and any(a.name.partition(".")[0] == "ignite" for a in node.names)
+
+
+def engine_at(index: int) -> Unknown:
+    """The engine that a function is given with the batch of this index: it counts from one."""
+    iteration = Num(index + 1, invented=True, units=frozenset({"index"}))
+    state = Unknown("engine.state", {"iteration": iteration})
+    return Unknown("engine", {"state": state})
