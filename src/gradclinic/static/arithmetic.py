@@ -32,8 +32,6 @@ def binary(walk: Walk, left: Value, op: ast.operator, right: Value) -> Value:
         return _number(left, op, right)
     if isinstance(op, ast.Add) and isinstance(left, Seq) and isinstance(right, Seq):
         return Seq([*left.items, *right.items][:MOST_HELD])
-    if isinstance(op, ast.Add) and isinstance(left, Seq) and all(isinstance(i, Const) for i in left.items):
-        return left  # `["train", "valid"] + (["test"] if args.test else [])`: what is known of it
     if isinstance(op, ast.Add) and isinstance(left, Params) and isinstance(right, Params):
         models = None if left.models is None or right.models is None else left.models | right.models
         return Params(models, left.optimizers | right.optimizers)

@@ -48,8 +48,6 @@ _NO_OPTIMIZERS = ("opt", "opts", "param_optimizer")
 def _role_of(survey: Survey, name: str) -> str:
     """optimizer, scaler, schedule, model, accelerator, criterion, loader or nothing."""
     methods: AbstractSet[str] = survey.methods_of.get(name, frozenset())
-    if "param" in name.lower() and not methods:
-        return ""  # `param_optimizer`: what an optimizer is given
     if name == "accelerator" or "sync_gradients" in methods:
         return "accelerator"
     if name == "fabric" and "backward" in methods:
