@@ -300,3 +300,54 @@ step(Decoded(), x, y)
 )
 def test_what_is_written_row_by_row_is_what_the_loss_is_given(row: str, codes: dict[str, int]) -> None:
     assert found(DECODED.format(row=row)) == codes
+
+
+CHOSEN = """
+from torchvision.models import resnet18
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return F.softmax(self.score(x), dim=1)
+
+class Plain(Small):
+    def forward(self, x):
+        return self.score(x)
+
+def main(args):
+    criterion = nn.CrossEntropyLoss()
+    if args.model == "small":
+        model = Small()
+        {along}
+    elif args.model == "other":
+        model = {other}
+    else:
+        raise ValueError(args.model)
+    model = model.to(args.device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        output = model(x)
+        {between}
+        loss = criterion(output, y)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("other", ["resnet18()", "Plain()", "make_model(args)"])
+def test_a_loss_that_all_models_share_must_suit_each_of_them(other: str) -> None:
+    assert found(CHOSEN.format(other=other, along="pass", between="pass")) == {"GC401": 35}
+
+
+@pytest.mark.parametrize("other", ["resnet18()", "Plain()"])
+def test_what_is_chosen_with_the_model_may_well_suit_it(other: str) -> None:
+    along = CHOSEN.format(other=other, along="criterion = nn.MSELoss()", between="pass")
+    assert found(along) == {}
+    between = "if args.model == 'small': output = torch.log(output + 1e-6)"
+    assert found(CHOSEN.format(other=other, along="pass", between=between)) == {}
+    apart = "if args.model == 'small': F.mse_loss(output, y).backward(); continue"
+    assert found(CHOSEN.format(other=other, along="pass", between=apart)) == {}

@@ -17,6 +17,7 @@ from gradclinic.static.flow.tensors import cut_off, derived
 from gradclinic.static.flow.tensors import out_of_sight as hidden
 from gradclinic.static.flow.torch_calls import call_tensor, call_torch, duplicated, run_backward, weights_of
 from gradclinic.static.flow.values import (
+    BUILT,
     Chain,
     Either,
     Flow,
@@ -25,6 +26,7 @@ from gradclinic.static.flow.values import (
     Loss,
     Weights,
     carries,
+    changed,
     flows_in,
     join,
     shadowed,
@@ -75,11 +77,7 @@ def call(machine: Machine, func: Value, args: Arguments, node: ast.Call, name: s
     if isinstance(func, (Layer, Chain)):
         return _through(machine, func, args, node)
     if isinstance(func, Either):
-        results = [call(machine, option, args, node, name) for option in func.options]
-        result = results[0]
-        for other in results[1:]:
-            result = join(result, other, name)
-        return result
+        return _call_one_of(machine, func.options, args, node, name)
     if isinstance(func, Instance):
         return _call_instance(machine, func, args, node)
     if isinstance(func, Bound):
@@ -91,7 +89,32 @@ def call(machine: Machine, func: Value, args: Arguments, node: ast.Call, name: s
     if head is not None:
         return call(machine, head, Arguments([Flow()]), node, name)
     runs = isinstance(func, Unknown) and _A_MODEL.search(func.path)
-    return out_of_sight(machine, func, "forward" if runs else name, args, node)
+    result = out_of_sight(machine, func, "forward" if runs else name, args, node)
+    built = func.attrs.get(BUILT) if isinstance(func, Unknown) else None
+    if isinstance(built, Seq) and isinstance(result, Flow):
+        known = _call_one_of(machine, built.items, args, node, name)
+        return changed(result, choices=_choices([known])) if isinstance(known, Flow) else result
+    return result
+
+
+def _call_one_of(machine: Machine, options: list[Value], args: Arguments, node: ast.Call, name: str) -> Value:
+    machine.choosing += 1
+    try:
+        results = [call(machine, option, args, node, name) for option in options]
+    finally:
+        machine.choosing -= 1
+    result = results[0]
+    for other in results[1:]:
+        result = join(result, other, name)
+    if isinstance(result, Flow) and not result.ops:
+        return changed(result, choices=_choices(results))
+    return result
+
+
+def _choices(results: list[Value]) -> tuple[tuple[Op, ...], ...]:
+    """The ways that the results were made in."""
+    flows = [result for result in results if isinstance(result, Flow)]
+    return tuple(dict.fromkeys(trail for flow in flows for trail in (flow.choices or (flow.ops,)) if trail))
 
 
 def _replaced_head(func: Value) -> Value | None:

@@ -54,9 +54,11 @@ def call_function(machine: Machine, func: Func, args: Arguments, node: ast.AST) 
         machine.no_grad = [*gradients, machine.at(func.node)]
     machine.active.append(func.node)
     machine.returned.append([])
+    machine.narrowed.append(False)
     try:
         return _run(machine, func, path)
     finally:
+        machine.narrowed.pop()
         machine.returned.pop()
         machine.active.pop()
         machine.no_grad = gradients

@@ -19,6 +19,7 @@ def loss_cases(log: Log) -> Iterable[tuple[object, ...]]:
         undivided = call.reduction != "sum" or id in trained
         sites.setdefault(call.where, []).append(replace(call, divided=not undivided))
     yield from (_that_train(calls) for calls in sites.values())
+    yield from ((call,) for call in log.chosen.values())
     passed = NO_IDS.union(*(use.flow.nodes for use in log.uses if use.whole))
     edges = {edge.where: edge for edge, node in log.edges if node in passed}
     yield from ((edge,) for edge in edges.values())

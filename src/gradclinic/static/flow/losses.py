@@ -28,7 +28,7 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
     id = machine.new_id()
     # Called in another file, which knows neither the loss nor what it is given: told where it was chosen.
     chosen = loss.where if loss.where and loss.where.path == machine.home != where.path else where
-    machine.log.losses[id] = LossCall(
+    call = machine.log.losses[id] = LossCall(
         loss=loss.name,
         where=chosen,
         made_by=_trail(given),
@@ -37,7 +37,15 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
         ignore_index=_number(settings.get("ignore_index")),
         padding_value=_padding(loss.name, target, settings),
     )
+    if isinstance(given, Flow) and not given.ops and given.choices and _serves_all(machine):
+        for trail in given.choices:
+            machine.log.chosen[chosen, trail[0]] = replace(call, made_by=_trail(changed(given, ops=trail)))
     return changed(result, scalar=reduction in ("mean", "sum"), losses=frozenset({id}), padded=None)
+
+
+def _serves_all(machine: Machine) -> bool:
+    """Whether it is called whichever model was chosen: what was asked for that may be asked again."""
+    return not (machine.branch or machine.choosing or any(machine.narrowed))
 
 
 def _trail(given: Value) -> tuple[Op, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
 
-from gradclinic.facts import DomainEdge, Location, LossCall, SoftmaxUse
+from gradclinic.facts import DomainEdge, Location, LossCall, Op, SoftmaxUse
 from gradclinic.frozen import frozen, record
 from gradclinic.static.flow.values import Flow
 from gradclinic.static.values import Frame, Value
@@ -76,6 +76,8 @@ class Log:
     kept: list[Kept] = field(default_factory=list)
     edges: list[tuple[DomainEdge, int]] = field(default_factory=list)
     """With the graph node of the operation: it matters if a backward passes it."""
+    chosen: dict[tuple[Location, Op], LossCall] = field(default_factory=dict)
+    """What losses are given by models that are chosen among several, one at a time."""
     softmax_uses: list[SoftmaxUse] = field(default_factory=list)
     marks: int = 0
     """Calls of `zero_grad` and `step` so far: signs of one update ending and another beginning."""
@@ -120,6 +122,10 @@ class Machine:
     perhaps_no_grad: int = 0
     anomaly: tuple[Location, tuple[tuple[int, int], ...]] | None = None
     """Where the detection of anomalies was switched on, and under which conditions."""
+    choosing: int = 0
+    """Above zero while one of several functions is called: which one is not known."""
+    narrowed: list[bool] = field(default_factory=lambda: [False])
+    """Of the file and each function that runs: whether a condition that is not known has left it before."""
     branch: tuple[tuple[int, int], ...] = ()
     modules: dict[str, Frame | None] = field(default_factory=dict)
     """Other files of the project, by path, with the names they define."""

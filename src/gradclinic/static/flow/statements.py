@@ -193,6 +193,7 @@ def run_arms(machine: Machine, node: ast.stmt, arms: list[list[ast.stmt]]) -> No
             ends.append(frame.vars)
         except (ReturnValue, BreakLoop, ContinueLoop, Stop) as leaving:
             left = leaving
+            machine.narrowed[-1] |= not isinstance(leaving, Stop)
         finally:
             machine.branch = branch
     if not ends:

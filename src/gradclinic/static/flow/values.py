@@ -71,6 +71,8 @@ class Flow(Value):
     """Its shape was changed since the last operation."""
     padded: object = None
     """The value that fills up its rows."""
+    choices: tuple[tuple[Op, ...], ...] = ()
+    """What made it if the model is this one or that, where it is chosen among several."""
     blank: bool = False
     """Nothing but a place to write to, as `torch.zeros(...)`."""
     unchecked: Location | None = None
@@ -154,6 +156,9 @@ class Index(Value):
     value: int
 
 
+BUILT = "<built>"
+"""What an Unknown holds the models by that it may be."""
+
 IDENTITY = Layer("", 0, trainable=False)
 """A layer that may be missing."""
 
@@ -219,7 +224,7 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
         return changed(
             flow, ops=(), grad=None, certain=False, cut=None, terms=(), paths=(), losses=NO_IDS,
             known=flow.known and not carries(plain), anew=flow.anew and not carries(plain),
-            batched=False, axes=None, padded=None,
+            batched=False, axes=None, padded=None, choices=(),
         )  # fmt: skip
     if isinstance(one, Seq) and isinstance(other, Seq) and len(one.items) == len(other.items):
         return Seq([join(a, b, path) for a, b in zip(one.items, other.items, strict=True)])
@@ -232,7 +237,18 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
             return Either(options)
     if isinstance(one, Weights) and isinstance(other, Weights):
         return Weights(one.owners | other.owners)
-    return shadowed(path) if carries(one) or carries(other) else Unknown(path)
+    unknown = shadowed(path) if carries(one) or carries(other) else Unknown(path)
+    built = [value for side in (one, other) for value in _built(side)]
+    if built and len(built) <= MOST_ALTERNATIVES:
+        unknown.attrs[BUILT] = Seq(built)
+    return unknown
+
+
+def _built(value: Value) -> list[Value]:
+    if isinstance(value, (Chain, Instance)):
+        return [value]
+    held = value.attrs.get(BUILT) if isinstance(value, Unknown) else None
+    return held.items if isinstance(held, Seq) else []
 
 
 def _model_and_its_copy(one: Value, other: Value) -> Value | None:
@@ -286,4 +302,5 @@ def _joined(one: Flow, other: Flow) -> Flow:
         batched=one.batched and other.batched,
         reshaped=one.reshaped or other.reshaped,
         padded=one.padded if one.padded == other.padded else None,
+        choices=one.choices if one.choices == other.choices else (),
     )
