@@ -351,3 +351,23 @@ def test_what_is_chosen_with_the_model_may_well_suit_it(other: str) -> None:
     assert found(CHOSEN.format(other=other, along="pass", between=between)) == {}
     apart = "if args.model == 'small': F.mse_loss(output, y).backward(); continue"
     assert found(CHOSEN.format(other=other, along="pass", between=apart)) == {}
+
+
+@pytest.mark.parametrize(
+    ("last", "codes"),
+    [("self.score(x)", {"GC404": 6}), ("log_probabilities(self.score(x))", {}), ("self.score(x), x", {})],
+)
+def test_scores_of_another_file_are_raw_where_nothing_there_says_otherwise(
+    last: str, codes: dict[str, int], tmp_path: Path
+) -> None:
+    (tmp_path / "rows.py").write_text(
+        "from torch import nn\nfrom somewhere import log_probabilities\n\nclass Head(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.score = nn.Linear(4, 3)\n\n"
+        f"    def forward(self, x):\n        return {last}\n"
+    )
+    source = (
+        "import torch\nfrom torch import nn\nfrom rows import Head\n\nhead, x = Head(), torch.randn(8, 4)\n"
+        "loss = nn.functional.nll_loss(head(x), torch.zeros(8).long())\nloss.backward()\n"
+    )
+    findings = judge([observe_source(source, str(tmp_path / "train.py"))])
+    assert {f.code: f.location.line for f in findings if f.location} == codes

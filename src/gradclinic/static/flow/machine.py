@@ -122,6 +122,8 @@ class Machine:
     perhaps_no_grad: int = 0
     anomaly: tuple[Location, tuple[tuple[int, int], ...]] | None = None
     """Where the detection of anomalies was switched on, and under which conditions."""
+    reads_all: bool = False
+    """For a loss of the file it matters that a model ends in no softmax."""
     choosing: int = 0
     """Above zero while one of several functions is called: which one is not known."""
     narrowed: list[bool] = field(default_factory=lambda: [False])

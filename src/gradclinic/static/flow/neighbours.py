@@ -68,7 +68,8 @@ def _frame_of(machine: Machine, path: str, *, wanted: bool) -> Frame | None:
         return machine.modules[path]
     machine.modules[path] = None
     version = os.stat(path)
-    tree = parsed(path, version.st_mtime_ns, version.st_size, _ENDS_SOMEHOW if not wanted else None)
+    telling = None if wanted or machine.reads_all else _ENDS_SOMEHOW
+    tree = parsed(path, version.st_mtime_ns, version.st_size, telling)
     if tree is None:
         return None
     frame = Frame("", path=path)

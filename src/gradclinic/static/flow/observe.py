@@ -42,7 +42,8 @@ _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False")
 def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
     """What the file's losses are given and what becomes of them. Empty where nothing can be told."""
     frozen = "freeze" in text or bool(_FREEZES.search(text))
-    machine = Machine(path, Frame(""), execute, evaluate, path, freezes=frozen)
+    raw = "nll_loss" in text or "NLLLoss" in text
+    machine = Machine(path, Frame(""), execute, evaluate, path, freezes=frozen, reads_all=raw)
     try:
         _run(machine, tree, text)
     except (TooLong, RecursionError):
