@@ -280,3 +280,15 @@ else:
 def test_a_test_with_a_network_of_its_own_is_noted_beside_the_training() -> None:
     found = judge([observe_source(HEAD + TRAINS_OR_TESTS, "train.py")])
     assert [(finding.code, finding.severity) for finding in found] == [("GC703", Severity.INFO)]
+
+
+@pytest.mark.parametrize(
+    ("between", "codes"),
+    [
+        ("save_model(model, path)", ["GC701"]),
+        ("save_in_train_mode(model, path)", []),
+        ("set_model_mode('train', [model])", []),
+    ],
+)
+def test_to_save_a_model_does_not_change_its_mode(between: str, codes: list[str]) -> None:
+    assert codes_by_lint(script(before=between)) == codes

@@ -17,6 +17,8 @@ _DEEPEST_PART = 4
 _CHANGES_MODE = words.Pattern(
     r"train|eval|mode|valid|test|infer|predict|epoch|begin|start|before|after|hook", re.I
 )
+_STORES = words.Pattern(r"_*(save|store|dump|log|print|write|upload|push|plot|count)_")
+"""`save_model(model)` speaks of the model, not of a mode."""
 _MAKES_A_STATE = words.Pattern(
     r"(init|initialize|reset|zero|get)(_\w*)?(hidden|state|cell|memory)s?$|reset$", re.I
 )
@@ -51,7 +53,8 @@ def varies(walk: Walk, call: ast.Call) -> bool:
 
 def doubt(name: str, values: Iterable[Value]) -> None:
     """A call that cannot be followed may have put the models it reaches into either mode."""
-    if (words.harmless(name) or _MAKES_A_STATE.match(name)) and not _CHANGES_MODE.search(name):
+    told = name.replace("model", "") if _STORES.match(name) else name
+    if (words.harmless(name) or _MAKES_A_STATE.match(name)) and not _CHANGES_MODE.search(told):
         return
     for value in values:
         if isinstance(value, Model):
