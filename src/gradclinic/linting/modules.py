@@ -7,7 +7,7 @@ import os
 from functools import lru_cache
 
 from gradclinic.source_text import UnreadableSource, read_source
-from gradclinic.static import Find, Module
+from gradclinic.static import Find, Module, words
 
 MOST_PARENTS = 4
 """How far above a file the directory may lie that its imports start from."""
@@ -80,6 +80,8 @@ def _module(file: str, changed: int, size: int) -> Module | None:
         return None
     try:
         text = read_source(file).text
-        return Module(file, ast.parse(text, file)) if any(word in text for word in TELLING) else None
+        if not any(word in text for word in TELLING):
+            return None
+        return Module(file, ast.parse(text, file), words.speaks_of_losses(text))
     except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -15,31 +15,40 @@ from gradclinic.static.values import Module
 
 _HAPPENS = ("backward", "step")
 """Without these words nothing on a tape can stand in a file itself."""
-_ACTING = tuple(
-    re.compile(rf"{word}(?<!def {word})(?:(?<!\w{word})|(?<=manual_{word}))\s*[\[(\\]")
-    for word in ("backward", "step", "train", "eval")
-)
-"""Calls by these names, not definitions. Each begins with its letters, which are quickly searched for."""
+_ACTING = ("backward", "step", "train", "eval")
 _MENDING = ("unscale_", "clip_grad", "clip_master", "scaler", "Scaler", "SCALER")
 _DRIVES = ("train", "optim", "fit(")
 """Without these it does not drive the training of another module either."""
-_LOSSES = ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
-"""Without these and a backward there is no loss to follow."""
-_TRAINS_ELSEWHERE = re.compile(r"^\s*(?:from|import)\b.*\btrain", re.M)
-"""What the file builds it may give to a module that trains it."""
+_TRAINS_ELSEWHERE = r"\n\s*(?:from|import) .*\btrain"
+_GIVES = r"(?:[tT]rain|[lL]earn|[sS]olve|[fF]it|[aA]dapt)\w*\(\s*[\w*]"
+"""`train_source(encoder, classifier)`, `Solver(model).run()`."""
 
 
 def acts(text: str) -> bool:
     """Whether a root to walk from may stand in the file: `timesteps` and `def backward(ctx)` are none."""
     if not any(word in text for word in _HAPPENS):
         return False
-    return any(called.search(text) for called in _ACTING) or any(word in text for word in _MENDING)
+    return any(_called(word, text) for word in _ACTING) or any(word in text for word in _MENDING)
+
+
+def _called(word: str, text: str) -> bool:
+    """Whether it is called by that name, not defined. What begins with letters is searched for fast."""
+    pattern = rf"{word}(?<!def {word})(?:(?<!\w{word})|(?<=manual_{word}))\s*[\[(\\]"
+    return word in text and re.search(pattern, text) is not None
 
 
 def _computes(text: str) -> bool:
     if "torch" not in text:
         return False
-    return any(word in text for word in _LOSSES) or _ACTING[0].search(text) is not None
+    return words.speaks_of_losses(text) or _called("backward", text)
+
+
+def _hands_on(text: str, modules: Mapping[str, Module]) -> bool:
+    """Whether what the file builds may be given to a module that trains it."""
+    if not re.search(_GIVES, text):
+        return False
+    elsewhere = any(module.computes for module in modules.values())
+    return elsewhere or re.search(_TRAINS_ELSEWHERE, f"\n{text}") is not None
 
 
 def observe_source(text: str, path: str, find: Find | None = None) -> Observation:
@@ -50,17 +59,17 @@ def observe_source(text: str, path: str, find: Find | None = None) -> Observatio
     tells = plainly_may_tell(text)
     trains = any(word in text for word in (*_HAPPENS, *_DRIVES)) and not _tests(text, path)
     modules = imported(text, find) if trains else {}
-    hands_on = bool(modules) or (trains and find is not None and _TRAINS_ELSEWHERE.search(text) is not None)
-    computes = hands_on or _computes(text)
+    computes = _computes(text)
+    hands_on = trains and find is not None and _hands_on(text, modules)
     loops = bool(modules) or (trains and acts(text))
-    if not (computes or tells or loops):
+    if not (computes or hands_on or tells or loops):
         check(text, path)
         return Observation(Source.STATIC)
     tree = parse(text, path)
     try:
         cases = [
             *(_loops(tree, path, modules) if loops else ()),
-            *(_losses(tree, text, path) if computes else ()),
+            *(_losses(tree, text, path, computes=computes) if computes or hands_on else ()),
             *((fact,) for fact in plain_facts(tree, text, path)),
         ]
         return Observation(Source.STATIC, tuple(cases))
@@ -71,10 +80,10 @@ def observe_source(text: str, path: str, find: Find | None = None) -> Observatio
 # What follows a program is loaded for files that have something to follow: most of a project has not.
 
 
-def _losses(tree: ast.Module, text: str, path: str) -> tuple[tuple[object, ...], ...]:
+def _losses(tree: ast.Module, text: str, path: str, *, computes: bool) -> tuple[tuple[object, ...], ...]:
     from gradclinic.static.flow import flow_cases
 
-    return flow_cases(tree, text, path)
+    return flow_cases(tree, text, path, computes=computes)
 
 
 def _loops(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> Iterator[tuple[object, ...]]:

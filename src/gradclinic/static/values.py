@@ -69,6 +69,8 @@ class Module:
 
     path: str
     tree: ast.Module
+    computes: bool = False
+    """It speaks of losses that mind what they are given."""
 
 
 @lru_cache(maxsize=8192)

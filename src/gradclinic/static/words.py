@@ -192,6 +192,14 @@ def steps_by_itself(name: str) -> bool:
     return STEPS_BY_ITSELF.search(name) is not None and _LOOKS_ON.match(name) is None
 
 
+_LOSSES = ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
+
+
+def speaks_of_losses(text: str) -> bool:
+    """Whether a source has a loss that minds what it is given: scores, probabilities or their logarithms."""
+    return any(word in text for word in _LOSSES)
+
+
 def harmless(name: str) -> bool:
     """Whether a function of another file with such a name is taken not to touch gradients."""
     return HARMLESS.search(name) is not None

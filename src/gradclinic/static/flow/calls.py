@@ -12,7 +12,7 @@ from gradclinic.static.flow import torch_names as torch
 from gradclinic.static.flow.functions import call_function, instantiate, is_module
 from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import Machine, Write
-from gradclinic.static.flow.neighbours import imported
+from gradclinic.static.flow.neighbours import ENDS_OR_JUDGES, ENDS_SOMEHOW, imported
 from gradclinic.static.flow.tensors import cut_off, derived
 from gradclinic.static.flow.tensors import out_of_sight as hidden
 from gradclinic.static.flow.torch_calls import call_tensor, call_torch, duplicated, run_backward, weights_of
@@ -219,6 +219,16 @@ def _method_of_instance(
     return out_of_sight(machine, Unknown(base.name), attr, args, node)
 
 
+def _asked_for(name: str, args: Arguments) -> re.Pattern[str] | None:
+    """What a module must speak of: what becomes of a loss or a model is seen where it is handed to, whatever
+    that is about; a class that is given a model matters if it has a loss for it."""
+    given = args.all()
+    models = any(isinstance(value, (Chain, Instance)) for value in given)
+    if any(isinstance(value, Loss) for value in given) or (models and name.islower()):
+        return None
+    return ENDS_OR_JUDGES if models else ENDS_SOMEHOW
+
+
 def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
     last = name.rsplit(".", 1)[-1]
     if name == "torch.nn.parallel.data_parallel" and len(args.positional) > 1:
@@ -230,9 +240,7 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
     if name.startswith("builtins."):
         return collections.call_builtin(machine, last, args, node)
     if not name.startswith(_NOT_THE_PROJECT):
-        # What becomes of a loss or a model is seen nowhere but where it is handed to.
-        passes = any(isinstance(value, (Loss, Chain, Instance)) for value in args.all())
-        found = imported(machine, name, wanted=passes)
+        found = imported(machine, name, about=_asked_for(last, args))
         if found is not None:
             return call(machine, found, args, node, last)
     if last == "OrderedDict":

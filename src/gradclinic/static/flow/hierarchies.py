@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gradclinic.static.flow.functions import call_function, instantiate
 from gradclinic.static.flow.machine import Machine
-from gradclinic.static.flow.neighbours import imported
+from gradclinic.static.flow.neighbours import ENDS_SOMEHOW, imported
 from gradclinic.static.flow.torch_names import LOSSES
 from gradclinic.static.flow.values import Loss
 from gradclinic.static.syntax import last_name, nodes_in
@@ -22,7 +22,7 @@ def base_of(machine: Machine, node: ast.ClassDef, base: Value) -> Value:
     if not isinstance(base, Lib) or base.name.startswith(("torch", "builtins.")):
         return base
     chooses = any(isinstance(part, ast.Call) and last_name(part.func) in LOSSES for part in nodes_in(node))
-    found = imported(machine, base.name, wanted=chooses)
+    found = imported(machine, base.name, about=None if chooses else ENDS_SOMEHOW)
     return found if isinstance(found, ClassDef) else base
 
 

@@ -14,6 +14,8 @@ from gradclinic.static.values import Frame, Value
 
 MOST_STEPS = 10_000
 """Of six thousand files, none that takes more showed anything after that."""
+MOST_STEPS_ELSEWHERE = 3_000
+"""The same for a file that has no loss itself: it builds a model, and hands it to one that has."""
 DEEPEST_CALL = 16
 
 

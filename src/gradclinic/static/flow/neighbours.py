@@ -12,34 +12,39 @@ from gradclinic.static.flow.machine import Machine
 from gradclinic.static.project_files import MOST_HOPS, file_of, parsed
 from gradclinic.static.values import Frame, Lib, Value
 
-_ENDS_SOMEHOW = re.compile(r"softmax|sigmoid", re.I)
+ENDS_SOMEHOW = re.compile(r"softmax|sigmoid", re.I)
+"""What a module speaks of that can say what a model ends in."""
+ENDS_OR_JUDGES = re.compile(rf"{ENDS_SOMEHOW.pattern}|cross_entropy|CrossEntropy|nll_loss|NLLLoss|BCE", re.I)
+"""The same for one that a model is handed to: it may have the loss."""
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
 
 
-def imported(machine: Machine, name: str, hops: int = MOST_HOPS, *, wanted: bool = False) -> Value | None:
+def imported(
+    machine: Machine, name: str, hops: int = MOST_HOPS, *, about: re.Pattern[str] | None = ENDS_SOMEHOW
+) -> Value | None:
     """What `package.module.thing` stands for, if it is defined in the project of the file being read.
 
-    `wanted`: whatever the module is about, it is asked for something that only it can tell.
+    Modules that do not speak of what it is `about` are not read; all are where that is None.
     """
     module, _, thing = name.rpartition(".")
-    if not hops or not module.strip("."):
+    if not hops or not module.strip(".") or "site-packages" in machine.path:
         return None
     path = file_of(module, machine.path)
-    frame = _frame_of(machine, path, wanted=wanted) if path is not None else None
+    frame = _frame_of(machine, path, about) if path is not None else None
     found = frame.vars.get(thing) if frame is not None else None
     if path is None or frame is None or (found is not None and not isinstance(found, Lib)):
         return found
     with _reading(machine, path):
         if found is None:
             return starred(machine, thing, hops - 1)
-        return imported(machine, found.name, hops - 1, wanted=wanted)
+        return imported(machine, found.name, hops - 1, about=about)
 
 
 def starred(machine: Machine, name: str, hops: int = MOST_HOPS) -> Value | None:
     """What a name stands for that the running file takes from a module it imports everything of."""
     for module in reversed(machine.stars.get(machine.path, ()) if hops else ()):
         path = file_of(module, machine.path)
-        frame = _frame_of(machine, path, wanted=True) if path is not None else None
+        frame = _frame_of(machine, path, None) if path is not None else None
         if path is None or frame is None:
             continue
         found = frame.vars.get(name)
@@ -62,16 +67,15 @@ def _reading(machine: Machine, path: str) -> Iterator[None]:
         machine.path = before
 
 
-def _frame_of(machine: Machine, path: str, *, wanted: bool) -> Frame | None:
+def _frame_of(machine: Machine, path: str, about: re.Pattern[str] | None) -> Frame | None:
     """The names a module defines; read once for each file that asks."""
-    if machine.modules.get(path) is not None or (path in machine.modules and not wanted):
+    if path in machine.modules:
         return machine.modules[path]
-    machine.modules[path] = None
     version = os.stat(path)
-    telling = None if wanted or machine.reads_all else _ENDS_SOMEHOW
-    tree = parsed(path, version.st_mtime_ns, version.st_size, telling)
+    tree = parsed(path, version.st_mtime_ns, version.st_size, None if machine.reads_all else about)
     if tree is None:
         return None
+    machine.modules[path] = None  # while it is being read: modules may import each other
     frame = Frame("", path=path)
     outer, home = machine.frame, machine.path
     branch, machine.branch = machine.branch, ()

@@ -15,7 +15,7 @@ from gradclinic.static.flow.graph_facts import graph_cases
 from gradclinic.static.flow.hierarchies import call_inherited, call_method_of
 from gradclinic.static.flow.kept_facts import kept_cases
 from gradclinic.static.flow.loss_facts import loss_cases
-from gradclinic.static.flow.machine import Machine, TooLong
+from gradclinic.static.flow.machine import MOST_STEPS, MOST_STEPS_ELSEWHERE, Machine, TooLong
 from gradclinic.static.flow.statements import execute
 from gradclinic.static.flow.torch_names import LOSS_FUNCTIONS, LOSSES
 from gradclinic.static.flow.write_facts import write_cases
@@ -39,11 +39,15 @@ _REMEMBERS = re.compile(
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False")
 
 
-def flow_cases(tree: ast.Module, text: str, path: str) -> Cases:
-    """What the file's losses are given and what becomes of them. Empty where nothing can be told."""
+def flow_cases(tree: ast.Module, text: str, path: str, *, computes: bool = True) -> Cases:
+    """What the file's losses are given and what becomes of them. Empty where nothing can be told.
+
+    Without `computes` only other files that it hands a model to have any.
+    """
     frozen = "freeze" in text or bool(_FREEZES.search(text))
     raw = "nll_loss" in text or "NLLLoss" in text
     machine = Machine(path, Frame(""), execute, evaluate, path, freezes=frozen, reads_all=raw)
+    machine.steps = MOST_STEPS if computes else MOST_STEPS_ELSEWHERE
     try:
         _run(machine, tree, text)
     except (TooLong, RecursionError):

@@ -13,7 +13,7 @@ from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import last_name
 
 _LOGGING = ("add_scalar(", "wandb.log(", "log_metric(", "log_dict(")
-_NAMED = re.compile(r"(?:lr|rate)[\"']", re.I)
+_NAMED = r"(?i:lr|rate)[\"']"
 _LOGS = frozenset({"add_scalar", "log", "log_metric", "log_dict", "log_scalar", "report_scalar"})
 _RATE = words.Pattern(r"(^|[/_ .-])(lr|learning[_ ]?rate)$", re.I)
 _SETTING = words.Pattern(r"^(args?|cfg|config|conf|hparams?|hps|opt|opts|options?|flags)$", re.I)
@@ -21,7 +21,7 @@ _SETTING = words.Pattern(r"^(args?|cfg|config|conf|hparams?|hps|opt|opts|options
 
 def may_tell(text: str) -> bool:
     logs = any(word in text for word in _LOGGING)
-    return "get_lr(" in text or (logs and _NAMED.search(text) is not None)
+    return "get_lr(" in text or (logs and re.search(_NAMED, text) is not None)
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[RateReading]:

@@ -10,16 +10,16 @@ from gradclinic.facts.stored import Mutation, StoredData
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import names_in
 
-_SLICE = re.compile(r"= *\w+\[[^\]\n]*:")
-_SLICED = re.compile(r"\n[ \t]+(\w+) *= *\w+\[[^\]\n]*:")
-_CHANGED = re.compile(r"\n[ \t]+(\w+) *[-+*/]=")
+_SLICE = r"= *\w+\[[^\]\n]*:"
+_SLICED = r"\n[ \t]+(\w+) *= *\w+\[[^\]\n]*:"
+_CHANGED = r"\n[ \t]+(\w+) *[-+*/]="
 _SEEN = "the batch is a view of the data, and is changed in place"
 
 
 def may_tell(text: str) -> bool:
-    if "backward(" not in text or not _SLICE.search(text):
+    if "backward(" not in text or not re.search(_SLICE, text):
         return False
-    return not set(_SLICED.findall(text)).isdisjoint(_CHANGED.findall(text))
+    return not set(re.findall(_SLICED, text)).isdisjoint(re.findall(_CHANGED, text))
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[StoredData]:
