@@ -81,7 +81,7 @@ def _of_instance(walk: Walk, base: Instance, attr: str) -> Value:
     if isinstance(found, Func):
         if any(name.endswith("staticmethod") for name in found.decorators):
             return found
-        return Func(found.node, found.frame, found.qualname, bound=base, decorators=found.decorators)
+        return found.of(base)
     if found is not None:
         return found
     if base.model is not None and attr in words.MODULE_METHODS:

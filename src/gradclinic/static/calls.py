@@ -120,9 +120,7 @@ def call_super(walk: Walk, attr: str, args: Arguments, node: ast.Call) -> Value:
         for base in _defining(instance.cls, owner).bases:
             found = base.find(attr) if isinstance(base, ClassDef) else None
             if isinstance(found, Func):
-                return call_function(
-                    walk, Func(found.node, found.frame, found.qualname, instance), args, node
-                )
+                return call_function(walk, found.of(instance), args, node)
         if attr != "__init__" and instance.cls.outside_bases():
             return methods.call_inherited(walk, instance, attr, args, node) or NONE
     return Unknown(f"super().{attr}()")
@@ -171,8 +169,7 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
     if isinstance(initialise, Func):
         quiet = instance.model is not None and not walk.can(initialise.node) & Can.ACT
         if not quiet:
-            bound = Func(initialise.node, initialise.frame, initialise.qualname, bound=instance)
-            call_function(walk, bound, args, node)
+            call_function(walk, initialise.of(instance), args, node)
     elif cls.outside_bases() or not args.all():
         pass
     else:
@@ -206,7 +203,7 @@ def _merely_computes(walk: Walk, method: Value | None) -> bool:
 def _call_instance(walk: Walk, instance: Instance, args: Arguments, node: ast.Call) -> Value:
     method = instance.cls.find("__call__")
     if isinstance(method, Func):
-        return call_function(walk, Func(method.node, method.frame, method.qualname, instance), args, node)
+        return call_function(walk, method.of(instance), args, node)
     if instance.model is not None:
         return methods.forward(walk, instance.model, args, node)
     return Unknown(f"{instance.name}()")

@@ -329,4 +329,4 @@ def _bound(walk: Walk, root: Root) -> Func | None:
         name for name, value in instance.attrs.items() if isinstance(value, Const) and value.value is None
     ]:
         del instance.attrs[name]
-    return Func(method.node, method.frame, method.qualname, bound=instance, decorators=method.decorators)
+    return method.of(instance)

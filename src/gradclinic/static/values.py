@@ -110,6 +110,10 @@ class Func(Value):
     bound: Value | None = None
     decorators: tuple[str, ...] = ()
 
+    def of(self, owner: Value) -> Func:
+        """The method as one of `owner`."""
+        return Func(self.node, self.frame, self.qualname, owner, self.decorators)
+
 
 @record
 class ClassDef(Value):

@@ -358,7 +358,7 @@ def _call_instance(machine: Machine, instance: Instance, args: Arguments, node: 
     for name in ("__call__", "forward"):
         method = instance.cls.find(name)
         if isinstance(method, Func):
-            bound = Func(method.node, method.frame, method.qualname, instance, method.decorators)
+            bound = method.of(instance)
             return call_function(machine, bound, args, node)
     return out_of_sight(machine, shadowed(instance.name), "forward", args, node)
 

@@ -25,9 +25,7 @@ def instantiate(machine: Machine, cls: ClassDef, args: Arguments, node: ast.AST)
     instance = Instance(cls, cls.node.name)
     initialise = cls.find("__init__")
     if isinstance(initialise, Func):
-        call_function(
-            machine, Func(initialise.node, initialise.frame, initialise.qualname, instance), args, node
-        )
+        call_function(machine, initialise.of(instance), args, node)
     elif not cls.outside_bases():
         names = [
             s.target.id

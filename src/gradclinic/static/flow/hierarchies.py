@@ -76,5 +76,5 @@ def _name(method: Func) -> str:
 
 def _call(machine: Machine, instance: Value, method: Func) -> None:
     assert isinstance(instance, Instance)
-    bound = Func(method.node, method.frame, method.qualname, instance, method.decorators)
+    bound = method.of(instance)
     call_function(machine, bound, Arguments(partial=True), method.node)
