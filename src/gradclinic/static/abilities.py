@@ -85,7 +85,8 @@ def named(called: str) -> Named:
     # To encode is harmless; what is called `encoder` is a model, and calling it is an event.
     runs = words.MODEL_NAME.search(called) is not None
     harmless = called in words.PURE or (words.harmless_for_model(called) and not runs)
-    return Named(can, scales, not harmless or words.SETS_MODE.search(called) is not None)
+    switches = words.SETS_MODE.search(called) or words.TOGGLES_GRADIENTS.search(called)
+    return Named(can, scales, not harmless or switches is not None)
 
 
 @frozen

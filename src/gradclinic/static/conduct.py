@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape, surely
 from gradclinic.static import words
-from gradclinic.static.elsewhere import layers_elsewhere
+from gradclinic.static.elsewhere import class_elsewhere
 
 NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
 Place = tuple[Location, Location | None]
@@ -76,7 +76,16 @@ def _trained_in_eval(tape: Tape) -> Verdicts:
 def _layers(forward: Event) -> tuple[str, ...] | None:
     """Those that care for the mode, wherever the class of the model stands; None when that is not known."""
     attrs = forward.attrs
-    return layers_elsewhere(*attrs["origin"]) if "origin" in attrs else attrs.get("layers")
+    if "origin" not in attrs:
+        return attrs.get("layers")
+    seen = class_elsewhere(*attrs["origin"])
+    return seen.layers if seen is not None else None
+
+
+def _differentiates(forward: Event) -> bool:
+    """Whether the model computes gradients itself: without them it could not be evaluated."""
+    seen = class_elsewhere(*forward.attrs["origin"]) if "origin" in forward.attrs else None
+    return seen is not None and seen.differentiates
 
 
 def _training_forwards(tape: Tape, mode: Event) -> Iterator[Event]:
@@ -107,7 +116,8 @@ def _trains(tape: Tape, forward: Event) -> bool:
         optimizer = step.actor
         if optimizer is None or not surely(forward, tape, optimizer):
             continue
-        if tape.actors[optimizer].of or _only_model(tape, forward):
+        actor = tape.actors[optimizer]
+        if actor.of or (_only_model(tape, forward) and not actor.attrs.get("tensors")):
             return True
     return False
 
@@ -150,7 +160,7 @@ def _evaluation(tape: Tape, event: Event, trained: Trained, *, trains: bool) -> 
         evidence = "a loop in eval mode that trains nothing"
         if not (_evaluates_by_flag(tape, event, trained) if "plainly" in attrs else attrs.get("sweep")):
             return None
-        if _used_by_a_backward(tape, event):
+        if _used_by_a_backward(tape, event) or _differentiates(event):
             return None
     elif trains and not attrs["graph"] and attrs["training"] and _measured(tape, event):
         evidence = "without gradients, for a loss or a metric"
@@ -164,7 +174,8 @@ def _evaluation(tape: Tape, event: Event, trained: Trained, *, trains: bool) -> 
         bool(attrs["graph"]),
         _layers(event) or (),
         evidence,
-        called_in_sight=(trains or "plainly" in attrs) and not _followed_by_the_unseen(tape, event),
+        called_in_sight=(trains or ("plainly" in attrs and tape.complete))
+        and not _followed_by_the_unseen(tape, event),
     )
 
 

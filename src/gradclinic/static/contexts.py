@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
-from gradclinic.static import frameworks
+from gradclinic.static import frameworks, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import evaluate
@@ -14,6 +15,9 @@ from gradclinic.static.precision import enter_autocast
 from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import NONE, Accelerator, Func, Instance, Tensor, Value
 from gradclinic.static.walk import Walk
+
+_SWITCHES_BY_NAME = words.Pattern(r"grad(ient)?s?($|_|(en|dis)abled)|infer|evaluat|eval_?mode", re.I)
+"""A context manager of the project's own that may switch gradients: `with gradients(split == "train"):`."""
 
 
 def enter(walk: Walk, node: ast.expr) -> tuple[Value, Callable[[], None]]:
@@ -86,7 +90,8 @@ def _grad_switched_off(walk: Walk, node: ast.expr, name: str) -> bool:
 
 def _enter_either(walk: Walk, node: ast.expr) -> Callable[[], None] | None:
     """`with set_grad_enabled(train):`, `with no_grad() if test else nullcontext():`; None for others."""
-    if not {"set_grad_enabled", "no_grad", "inference_mode"} & set(names_in(node)):
+    switches = {"set_grad_enabled", "no_grad", "inference_mode"} & set(names_in(node))
+    if not switches and not _SWITCHES_BY_NAME.search(last_name(node)):
         return None
     evaluate(walk, node)
     walk.perhaps_no_grad += 1

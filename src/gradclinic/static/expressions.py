@@ -90,7 +90,10 @@ def _call(walk: Walk, node: ast.Call) -> Value:
         base = evaluate(walk, node.func.value)
         return calls.call_method(walk, base, node.func.attr, arguments(walk, node), node)
     func = evaluate(walk, node.func)
-    return calls.call(walk, func, arguments(walk, node), node, last_name(node.func))
+    name = last_name(node.func)
+    if name == "getattr" and isinstance(node.func, ast.Call):
+        name = ""  # what is called bears a name that is not known
+    return calls.call(walk, func, arguments(walk, node), node, name)
 
 
 def _is_super(node: ast.Call) -> bool:

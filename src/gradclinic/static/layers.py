@@ -26,6 +26,23 @@ _RECURRENT = frozenset({"RNN", "LSTM", "GRU"})
 _DEEPEST = 4
 
 
+_DIFFERENTIATES = words.names("grad jacobian hessian jacrev jacfwd vjp jvp enable_grad")
+
+
+def _differentiates(cls: ast.ClassDef) -> bool:
+    """Whether a module computes gradients in order to compute: forces of an energy, say."""
+    forwards = any(isinstance(part, ast.FunctionDef) and part.name == "forward" for part in cls.body)
+    return forwards and any(
+        isinstance(node, ast.Call) and last_name(node.func) in _DIFFERENTIATES for node in nodes_in(cls)
+    )
+
+
+def any_differentiates(survey: Survey) -> bool:
+    if survey.differentiates is None:
+        survey.differentiates = any(map(_differentiates, survey.classes.values()))
+    return survey.differentiates
+
+
 def layers_of_call(name: str, args: Arguments) -> tuple[str, ...] | None:
     """Of `nn.Name(...)`; None when it is made of things that are out of sight."""
     if _CARES.match(name):

@@ -163,6 +163,9 @@ def _optimizer(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value 
     if any(key.startswith("<") for key in of or ()):
         of = None  # parts of what two branches left: they may be of any model
     attrs = {"torch": name.startswith("torch."), **optimizer_settings(walk, last, args)}
+    items = given.items if isinstance(given, Seq) else ()
+    if items and all(type(item) in (Tensor, Unknown) for item in items):
+        attrs["tensors"] = True  # `LBFGS([image])`: what goes through a model is trained, not the model
     return build(walk, ActorKind.OPTIMIZER, last, node, of=of or NOTHING, attrs=attrs)
 
 

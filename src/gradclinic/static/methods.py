@@ -252,8 +252,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
             open_tape(walk, node, optimizers=optimizers)
     elif words.steps_by_itself(attr) and attr not in _GIVES_A_LOSS and not words.AVERAGE.search(base.name):
         open_tape(walk, node, models=base.keys)
-    if not modes.leaves_mode(walk, attr):
-        modes.doubt(attr, [base])
+    modes.after_method(walk, base, attr)
     return forward(walk, base, args, node, direct=False)
 
 

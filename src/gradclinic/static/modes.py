@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from gradclinic.facts import Location
 from gradclinic.static import words
 from gradclinic.static.abilities import Can
+from gradclinic.static.elsewhere import class_elsewhere
+from gradclinic.static.layers import any_differentiates
 from gradclinic.static.syntax import names_in
 from gradclinic.static.values import Instance, Mode, Model, Value
 from gradclinic.static.walk import Walk
@@ -61,10 +63,20 @@ def doubt(name: str, values: Iterable[Value]) -> None:
             switch(value, None, None)
 
 
-def leaves_mode(walk: Walk, method: str) -> bool:
-    """Whether a method of a model does not change its mode: it is in sight, or that of a library."""
-    seen = walk.survey.functions.get(method, ())
-    return method == "generate" if not seen else not any(walk.can(node) & Can.ACT for node in seen)
+def after_method(walk: Walk, model: Model, method: str) -> None:
+    """A method of the model itself was called: where it is in sight, that tells if it changes the mode."""
+    here = walk.survey.functions.get(method, ())
+    seen = class_elsewhere(model.origin, walk.path) if model.origin and not here else None
+    if here:
+        changes = any(walk.can(node) & Can.ACT for node in here)
+    elif seen is not None and method in seen.methods:
+        changes = method in seen.sets_mode
+    else:
+        if method != "generate":  # which is a library's
+            doubt(method, [model])
+        return
+    if changes:
+        switch(model, None, None)
 
 
 def enter_loop(walk: Walk, loop: ast.AST) -> int:
@@ -103,9 +115,8 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
     elif model.origin:
         attrs["origin"] = (model.origin, walk.path)
     if model.mode.training is False and not walk.no_grad and not walk.sweeps and direct:
-        around = [*walk.active, *(loop for _, _, loop in walk.loops[:1])]
-        attrs["plainly"] = not walk.perhaps_no_grad and not any(
-            _names(walk, node) & _SWITCHES_GRADIENTS for node in around
+        attrs["plainly"] = not _may_need_graph(walk) and not any(
+            _names(walk, node) & _SWITCHES_GRADIENTS for node in walk.active
         )
     if walk.sweeps and direct:
         around = walk.active[-1:]
@@ -113,13 +124,34 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
         # Where the same function trains, it may speak of parameters that it freezes.
         trains = any(walk.can(node) & Can.BACKWARD for node in around)
         wanted = _names(walk, walk.sweeps[-1]) | (named - _FREEZES if trains else named)
-        attrs["sweep"] = not wanted & (_GRADIENTS_WANTED | _ACTS)
+        attrs["sweep"] = not wanted & (_GRADIENTS_WANTED | _ACTS) and not _may_need_graph(walk)
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
         attrs["graph"] = attrs["graph"] and "volatile" not in named
-        attrs["measured"] = any(words.MEASURES.search(name) for name in named) and not any(
-            _RANDOM_ON_PURPOSE.search(name) for name in named
+        attrs["measured"] = (
+            any(words.MEASURES.search(name) for name in named)
+            and not any(_RANDOM_ON_PURPOSE.search(name) for name in named)
+            and not _trained_on_purpose(walk, model)
         )
     return attrs
+
+
+def _may_need_graph(walk: Walk) -> bool:
+    """Whether gradients may be off in a way that is not followed, or needed by the models themselves."""
+    survey = walk.survey
+    return bool(walk.perhaps_no_grad) or survey.switches_gradients or any_differentiates(survey)
+
+
+def _trained_on_purpose(walk: Walk, model: Model) -> bool:
+    """A function that trains nothing and calls `model.train()` wants it so; and what goes over the chunks of
+    a batch that is trained on is no evaluation."""
+    set_at, loop = model.mode.set_at, walk.sweeps[-1]
+    set_here = set_at is not None and set_at.function == walk.frame.qualname and bool(walk.active)
+    if set_here and not walk.can(walk.active[-1]) & Can.BACKWARD:
+        return True
+    return bool(walk.batches) and not (
+        isinstance(loop, (ast.For, ast.AsyncFor))
+        and any(words.LOADER_NAME.search(name) for name in names_in(loop.iter))
+    )
 
 
 def _mixed(model: Model, mode: Mode, depth: int = _DEEPEST_PART) -> bool:

@@ -136,6 +136,8 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
     if not _shows_only(func, reached):
         _open_where_needed(walk, name, values, reached, node)
     modes.doubt(name, reached)
+    if words.TOGGLES_GRADIENTS.search(name) and any(isinstance(value, Model) for value in reached):
+        walk.perhaps_no_grad += 1  # for all that follows: nobody says when it ends
     return _outcome(walk, func, name, args, known, node)
 
 

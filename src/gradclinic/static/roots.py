@@ -48,7 +48,7 @@ from gradclinic.static.walk import (
     Walk,
 )
 
-STEPS_PER_ROOT = 12_000
+STEPS_PER_ROOT = 30_000
 STEPS_PER_FILE = 60_000
 """Far more than a file that trains takes: one that merely looks like it must come to an end."""
 _HOOKS = frozenset({"__init__", "configure_optimizers", "forward"})

@@ -100,6 +100,10 @@ class Survey:
         """Numbers that options of the command line have unless they are given."""
         self.unfreezes = False
         """Whether anything in the file makes parameters require a gradient again."""
+        self.differentiates: bool | None = None
+        """Whether a module in it computes gradients itself; None until that is asked."""
+        self.switches_gradients = False
+        """Whether `set_grad_enabled()` is called: as a statement it holds for all that comes after it."""
         self.defers = False
         """Whether ranks may exchange gradients at times that the file decides in ways not followed."""
         self._constants: dict[str, int] = {}
@@ -269,6 +273,8 @@ class Survey:
                 self.defaults[default[0]] = default[1]
         if called == "requires_grad_":
             facts.can |= Can.FREEZE
+        elif called == "set_grad_enabled":
+            self.switches_gradients = True
         if unfreezes(node):
             self.unfreezes = True
         if isinstance(node.func, ast.Attribute):
@@ -282,7 +288,8 @@ class Survey:
                 facts.can |= Can.STOP
         told = named(called)
         facts.can |= told.can
-        facts.calls_out = facts.calls_out or told.calls_out
+        by_any_name = called == "getattr" and isinstance(node.func, ast.Call)
+        facts.calls_out = facts.calls_out or told.calls_out or by_any_name
         if told.scales and len(node.args) + len(node.keywords) >= 2:
             facts.can |= Can.ACT | Can.TELL | Can.BACKWARD | Can.STEP
 

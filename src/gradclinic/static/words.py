@@ -155,6 +155,8 @@ KEEPS_RECORDS = Pattern(
 """Objects that are told of losses in order to show them,"""
 LEARNS_FROM = Pattern(r"optimi[sz]e|minimi[sz]e|backward|train|step", re.I)
 """unless they are asked for more."""
+TOGGLES_GRADIENTS = Pattern(r"freeze|(toggle|require|set|enable|disable|switch)s?_\w*grad", re.I)
+"""Functions that are given a model in order to say whether it needs gradients."""
 SETS_MODE = Pattern(r"(set|switch|toggle|change)_?\w*(train|eval|mode)|(train|eval)_?mode", re.I)
 """Functions that put a model into train or eval mode."""
 SCALE_ASKED = Pattern(r"get_scale|found_inf|overflow|skip", re.I)
