@@ -10,7 +10,7 @@ from gradclinic.static.attributes import get_attribute
 from gradclinic.static.containers import call_collection
 from gradclinic.static.joining import joined
 from gradclinic.static.layers import layers_of_class
-from gradclinic.static.library import call_library, clip_parameters
+from gradclinic.static.library import call_library
 from gradclinic.static.modules import resolved
 from gradclinic.static.opaque import call_outside, models_in
 from gradclinic.static.own_optimizers import own_optimizer
@@ -31,7 +31,6 @@ from gradclinic.static.values import (
     Mode,
     Model,
     Num,
-    Params,
     Partial,
     Seq,
     Unknown,
@@ -41,12 +40,9 @@ from gradclinic.static.values import (
 from gradclinic.static.walk import DEEPEST_CALL, DEEPEST_SUMMARY, Arguments, ReturnValue, Stop, Walk
 
 _NO_GRAD = ("no_grad", "inference_mode")
-_CLIPS = ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
 
 
 def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) -> Value:
-    if name in _CLIPS and any(isinstance(value, Params) for value in args.all()):
-        return clip_parameters(walk, args, node)
     if isinstance(func, Unknown):  # as most of what is called
         return call_outside(walk, func, name, args, node)
     if isinstance(func, Func):

@@ -11,9 +11,9 @@ from gradclinic.static.arithmetic import combine
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import name_of
 from gradclinic.static.frameworks import initialize_engine
-from gradclinic.static.gradients import assign_gradient, clip
+from gradclinic.static.gradients import assign_gradient
 from gradclinic.static.layers import layers_of_call
-from gradclinic.static.opaque import build, call_outside, models_in, optimizers_in, parts
+from gradclinic.static.opaque import build, call_outside, clip_parameters, models_in, parts
 from gradclinic.static.ranks import REPLICATES
 from gradclinic.static.settings import optimizer_settings
 from gradclinic.static.values import (
@@ -125,14 +125,6 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
     if last == "load":
         return Unknown(f"torch.load@{node.lineno}")
     return Unknown(f"{name}()")
-
-
-def clip_parameters(walk: Walk, args: Arguments, node: ast.Call) -> Value:
-    """`clip_grad_norm_` of torch, or a project's own of that name."""
-    clips = args.keywords.get("clip_grad")
-    if not isinstance(clips, Const) or clips.value is not False:
-        clip(walk, optimizers_in(args.all()), models_in(args.all()), node)
-    return Unknown("<grad norm>")
 
 
 def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Value:

@@ -10,6 +10,7 @@ from itertools import islice
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import modes, words
 from gradclinic.static.conditions import name_of
+from gradclinic.static.gradients import clip
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import named, role_of
 from gradclinic.static.values import (
@@ -38,6 +39,7 @@ from gradclinic.static.walk import Arguments, Walk
 _DEEPEST_LOOK = 3
 _MOST_PARTS = 300
 _HOLDERS = frozenset({Seq, Map, Partial, Instance})
+_CLIPS = ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
 
 
 def parts(values: Iterable[Value | None]) -> list[Value]:
@@ -133,12 +135,29 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
     if words.AVERAGES_GRADIENTS.search(name):
         walk.emit(EventKind.GRAD_WRITE, node, models=_models(known) or None)
     reached = parts([*values, *holds]) if holds else known
+    if name in _CLIPS and _clips_merely(reached):
+        return clip_parameters(walk, args, node)
     if not _shows_only(func, reached):
         _open_where_needed(walk, name, values, reached, node)
     modes.doubt(name, reached)
     if words.TOGGLES_GRADIENTS.search(name) and any(isinstance(value, Model) for value in reached):
         walk.perhaps_no_grad += 1  # for all that follows: nobody says when it ends
     return _outcome(walk, func, name, args, known, node)
+
+
+def _clips_merely(reached: list[Value]) -> bool:
+    """A project's own clip of that name may unscale first, if it is given what it takes."""
+    return any(isinstance(part, Params) for part in reached) and not any(
+        isinstance(part, (ActorRef, Accelerator)) for part in reached
+    )
+
+
+def clip_parameters(walk: Walk, args: Arguments, node: ast.Call) -> Value:
+    """`clip_grad_norm_` of torch, or a project's own of that name."""
+    clips = args.keywords.get("clip_grad")
+    if not isinstance(clips, Const) or clips.value is not False:
+        clip(walk, optimizers_in(args.all()), models_in(args.all()), node)
+    return Unknown("<grad norm>")
 
 
 def _shows_only(func: Value, reached: list[Value]) -> bool:
