@@ -324,3 +324,11 @@ def test_an_evaluation_in_a_file_of_its_own_is_followed(project):
     assert found("main.py") == ["validate.py:5 GC703"]
     project(validate=LOOKS.replace("def look_at", "@torch.no_grad()\ndef look_at"))
     assert found("main.py") == []
+
+
+@pytest.mark.parametrize(("last", "codes"), [("p.grad = None", []), ("print(p)", ["train.py:8 GC101"])])
+def test_a_module_that_clears_gradients_by_hand_is_followed(last, codes, project):
+    helper = f"def forget(model):\n    for p in model.parameters():\n        {last}\n    return 1\n"
+    loop = SICK.replace("pass", "done = forget(model)")
+    project(train=f"from helper import forget\n{loop}", helper=helper)
+    assert found("train.py") == codes

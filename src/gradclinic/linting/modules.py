@@ -13,7 +13,7 @@ MOST_PARENTS = 4
 """How far above a file the directory may lie that its imports start from."""
 ROOT_MARKS = (".git", "pyproject.toml", "setup.py")
 LARGEST = 80_000
-TELLING = (".backward(", "zero_grad(", ".step(", "clip_grad", "unscale_(", ".eval()")
+TELLING = (".backward(", "zero_grad(", ".step(", "clip_grad", "unscale_(", ".eval()", ".grad =", ".grad.zero")
 """Without any of these words a module has nothing that an order of events could be judged by."""
 
 

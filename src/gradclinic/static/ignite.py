@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from gradclinic.static.syntax import last_name
-from gradclinic.static.values import Num, Unknown
+from gradclinic.static import words
+from gradclinic.static.syntax import last_name, names_in
+from gradclinic.static.values import FunctionNode, Num, Unknown
+
+_ACTS = frozenset({"zero_grad", "step", "unscale_"})
 
 
 def handed_to_engines(tree: ast.Module) -> frozenset[str]:
@@ -24,6 +27,22 @@ def _imports_ignite(node: ast.stmt) -> bool:
     if isinstance(node, ast.ImportFrom):
         return (node.module or "").partition(".")[0] == "ignite"
     return isinstance(node, ast.Import) and any(a.name.partition(".")[0] == "ignite" for a in node.names)
+
+
+def has_acting_handlers(outer: FunctionNode, update: FunctionNode) -> bool:
+    """Whether what stands around `update` may clear, step or clip when the engine fires its events."""
+    within = set(ast.walk(update))
+    steps = [part for part in within if isinstance(part, ast.Attribute) and part.attr == "step"]
+    stepped = {last_name(step.value) for step in steps}
+    for part in ast.walk(outer):
+        if part in within:
+            continue
+        if isinstance(part, ast.Attribute) and (part.attr in _ACTS or part.attr in words.CLIPS):
+            return True
+        attaches = isinstance(part, ast.Call) and last_name(part.func) == "add_event_handler"
+        if attaches and not stepped.isdisjoint(names_in(part)):
+            return True
+    return False
 
 
 def engine_at(index: int) -> Unknown:

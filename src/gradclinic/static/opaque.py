@@ -106,12 +106,16 @@ def open_tape(walk: Walk, node: ast.AST, *, optimizers: Keys = NOTHING, models: 
     walk.emit(EventKind.OPAQUE, node, optimizers=optimizers, models=models)
 
 
-def _open_perhaps(walk: Walk, name: str, node: ast.AST, models: Keys | None = None) -> None:
+def _open_perhaps(
+    walk: Walk, name: str, reached: list[Value], node: ast.AST, models: Keys | None = None
+) -> None:
     """The same for a function that was given no optimizer: only its name could tell that it trains.
 
-    One that says nothing of the kind hides a backward at most where none is in sight.
+    One that says nothing of the kind hides a backward at most where none is in sight, unless it is called for
+    what it does to a model: `refresh(model)` may clear.
     """
-    attrs = {} if words.MAY_TRAIN.search(name) else {UNLIKELY: True}
+    acts = walk.for_effect is node and any(isinstance(part, Model) for part in reached)
+    attrs = {} if acts or words.MAY_TRAIN.search(name) else {UNLIKELY: True}
     walk.emit(EventKind.OPAQUE, node, models=models, attrs=attrs)
 
 
@@ -137,7 +141,10 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
     reached = parts([*values, *holds]) if holds else known
     if name in _CLIPS and _clips_merely(reached):
         return clip_parameters(walk, args, node)
-    if not _shows_only(func, reached):
+    if _is_told(func, reached, words.ADDS_UP):
+        if any(isinstance(value, Tensor) and value.loss for value in values):
+            walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True})
+    elif not _shows_only(func, reached):
         _open_where_needed(walk, name, values, reached, node)
     modes.doubt(name, reached)
     if words.TOGGLES_GRADIENTS.search(name) and any(isinstance(value, Model) for value in reached):
@@ -165,9 +172,15 @@ def _shows_only(func: Value, reached: list[Value]) -> bool:
     owner, _, method = name_of(func).rpartition(".")
     if method == "step" and words.NOT_AN_OPTIMIZER.search(owner.rpartition(".")[2]):
         return True
+    return _is_told(func, reached, words.KEEPS_RECORDS)
+
+
+def _is_told(func: Value, reached: list[Value], owners: words.Pattern) -> bool:
+    """Whether a method of such an owner is given nothing to train, nor asked for anything like it."""
+    owner, _, method = name_of(func).rpartition(".")
     if not isinstance(func, Unknown) or words.LEARNS_FROM.search(method):
         return False
-    keeps = words.KEEPS_RECORDS.search(owner.rpartition(".")[2]) is not None
+    keeps = owners.search(owner.rpartition(".")[2]) is not None
     return keeps and not any(isinstance(part, (ActorRef, Accelerator, Model, Params)) for part in reached)
 
 
@@ -215,11 +228,11 @@ def _open_where_needed(
         open_tape(walk, node)
     elif any(isinstance(value, Tensor) and value.loss for value in values):
         if not words.harmless_for_model(name):
-            _open_perhaps(walk, name, node)
+            _open_perhaps(walk, name, reached, node)
     else:
         models = _models(reached)
         if models and not constructs and not words.harmless_for_model(name):
-            _open_perhaps(walk, name, node, models)
+            _open_perhaps(walk, name, reached, node, models)
 
 
 def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import builtins
 
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
 from gradclinic.static.opaque import build, models_in
-from gradclinic.static.syntax import names_in
+from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import NOTHING, ActorRef, ClassDef
 from gradclinic.static.walk import Arguments, Walk
 
-_DOES_MORE = frozenset({"zero_grad", "backward", "unscale_"})
+_DOES_MORE = frozenset({"zero_grad", "backward", "unscale_", "zero_", "fill_", "_foreach_zero_"})
+"""Whatever is filled with zeros: a gradient may go by any name."""
+_PYTHONS_OWN = frozenset(dir(builtins)) - {"setattr", "delattr", "exec", "eval"}
 
 
 def own_optimizer(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> ActorRef | None:
@@ -39,11 +42,16 @@ def _merely_steps(cls: ClassDef) -> bool:
 
 def _does_more(part: ast.AST) -> bool:
     if isinstance(part, ast.Attribute):
-        if part.attr == "zero_":
-            return any("grad" in name for name in names_in(part.value))
-        return part.attr in _DOES_MORE
-    return (
-        isinstance(part, ast.Assign)
-        and any(isinstance(target, ast.Attribute) and target.attr == "grad" for target in part.targets)
-        and (isinstance(part.value, ast.Constant) or "zeros_like" in names_in(part.value))
+        return part.attr in _DOES_MORE or (part.attr == "grad" and not isinstance(part.ctx, ast.Load))
+    if not isinstance(part, ast.Call):
+        return False
+    if isinstance(part.func, ast.Name):  # a helper that is given gradients may clear them
+        return part.func.id not in _PYTHONS_OWN and any("grad" in name for name in _given(part))
+    return last_name(part.func) == "mul_" and any(
+        isinstance(factor, ast.Constant) and not factor.value for factor in part.args
     )
+
+
+def _given(call: ast.Call) -> list[str]:
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return [name for value in values for name in names_in(value)]

@@ -12,7 +12,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.choices import Choices
-from gradclinic.static.ignite import engine_at, handed_to_engines
+from gradclinic.static.ignite import engine_at, handed_to_engines, has_acting_handlers
 from gradclinic.static.kept import is_kept, steps_written
 from gradclinic.static.modules import define
 from gradclinic.static.one_step import is_one_step
@@ -91,7 +91,8 @@ def find_roots(tree: ast.Module, survey: Survey) -> Iterator[Root]:
     for node in survey.nested - survey.foreign:
         outer = _around(node, survey) if survey.can(node) & Can.BACKWARD else None
         if outer is not None:
-            yield Root(outer, survey.owners.get(outer), node, again=node.name in called)
+            again = node.name in called and not has_acting_handlers(outer, node)
+            yield Root(outer, survey.owners.get(outer), node, again=again)
 
 
 def _around(node: FunctionNode, survey: Survey) -> FunctionNode | None:

@@ -49,6 +49,7 @@ def execute(walk: Walk, body: list[ast.stmt]) -> None:
 
 def _expression(walk: Walk, node: ast.Expr) -> None:
     if not isinstance(node.value, ast.Constant):
+        walk.for_effect = node.value
         evaluate(walk, node.value)
 
 
@@ -250,6 +251,7 @@ def _with(walk: Walk, node: ast.With | ast.AsyncWith) -> None:
     leaving: list[Callable[[], None]] = []
     try:
         for item in node.items:
+            walk.for_effect = item.context_expr
             value, leave = contexts.enter(walk, item.context_expr)
             leaving.append(leave)
             if item.optional_vars is not None:

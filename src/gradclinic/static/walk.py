@@ -85,6 +85,8 @@ class Walk:
     call: Callable[[Walk, Func, Arguments, ast.AST], Value]
     assigning: str = ""
     """What the value being computed will be called."""
+    for_effect: ast.AST | None = None
+    """The expression whose value nobody takes: a statement, or what a block is entered with."""
     modules: Mapping[str, Module] = field(default_factory=dict)
     """Other modules of the project that the file imports from, as it spells them."""
     opened: dict[str, Frame] = field(default_factory=dict)

@@ -148,11 +148,12 @@ EVALUATES = Pattern(r"_*((run|do)_)?(valid|val_|val$|eval|test_|test$)", re.I)
 MEASURES = Pattern(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
 """What an evaluation is for."""
 KEEPS_RECORDS = Pattern(
-    r"meter|metric|logger|writer|tracker|recorder|history|wandb|tensorboard|progress|(^|_)p?bar$|"
-    r"loss(es)?$|acc(uracy)?$|averager?$",
+    r"meter|metric|logger|writer|tracker|recorder|history|wandb|tensorboard|progress|(^|_)p?bar$|averager?$",
     re.I,
 )
 """Objects that are told of losses in order to show them,"""
+ADDS_UP = Pattern(r"loss(es)?$|acc(uracy)?$", re.I)
+"""and those that most likely are; a sum of losses may also go backward,"""
 LEARNS_FROM = Pattern(r"optimi[sz]e|minimi[sz]e|backward|train|step", re.I)
 """unless they are asked for more."""
 TOGGLES_GRADIENTS = Pattern(r"freeze|(toggle|require|set|enable|disable|switch)s?_\w*grad", re.I)

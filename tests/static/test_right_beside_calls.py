@@ -1,0 +1,158 @@
+"""Loops that are right because of a call: what clears, unscales or goes backward there may have any name."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.scripts import codes_by_lint
+
+HEAD = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+"""
+
+SCALED = """
+def run(model, loader):
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler()
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", torch.float16):
+            loss = F.cross_entropy(model(x), y)
+        scaler.scale(loss).backward()
+        clip_grad_norm_(model.parameters(), 1.0, scaler, optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+UNCLEARED = """
+def run(model, loader):
+    optimizer = Own(model.parameters(), 0.1)
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+AN_OWN_CLIP_THAT_UNSCALES = (
+    """
+def clip_grad_norm_(parameters, limit, scaler, optimizer):
+    scaler.unscale_(optimizer)
+    return torch.nn.utils.clip_grad_norm_(parameters, limit)
+"""
+    + SCALED
+)
+
+A_CLIP_OUT_OF_SIGHT_THAT_HAS_THE_SCALER = "from project import clip_grad_norm_\n" + SCALED
+
+A_STEP_THAT_CLEARS_BY_ANOTHER_NAME = (
+    """
+class Own(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                g = p.grad
+                p.add_(g, alpha=-group["lr"])
+                g.zero_()
+"""
+    + UNCLEARED
+)
+
+A_STEP_THAT_CLEARS_ALL_AT_ONCE = (
+    """
+class Own(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            slopes = [p.grad for p in group["params"]]
+            torch._foreach_add_(group["params"], slopes, alpha=-group["lr"])
+            torch._foreach_zero_(slopes)
+"""
+    + UNCLEARED
+)
+
+A_STEP_WHOSE_HELPER_CLEARS = (
+    """
+def descend(p, slope, lr):
+    p.add_(slope, alpha=-lr)
+    slope.zero_()
+
+class Own(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                descend(p, p.grad, group["lr"])
+"""
+    + UNCLEARED
+)
+
+A_FUNCTION_THAT_CLEARS_UNDER_ANY_NAME = """
+from nets import refresh
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        refresh(model)
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+A_BLOCK_THAT_CLEARS_UNDER_ANY_NAME = """
+from nets import renewed
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        with renewed(model):
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+"""
+
+A_SUM_OF_LOSSES_THAT_GOES_BACKWARD = """
+from losses import LossBag
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        total_loss = LossBag()
+        total_loss.add("entropy", F.cross_entropy(model(x), y))
+        total_loss.apply()
+        optimizer.step()
+"""
+
+AN_EVENT_THAT_CLEARS = """
+from ignite.engine import Engine, Events
+
+def run(model, optimizer, loader):
+    def update(engine, batch):
+        x, y = batch
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    trainer = Engine(update)
+    trainer.add_event_handler(Events.ITERATION_STARTED, lambda engine: optimizer.zero_grad())
+    trainer.run(loader)
+"""
+
+AN_EVENT_THAT_MAY_CLEAR = """
+from ignite.engine import Engine, Events
+from project import Forget
+
+def run(model, optimizer, loader):
+    def update(engine, batch):
+        x, y = batch
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    trainer = Engine(update)
+    trainer.add_event_handler(Events.ITERATION_STARTED, Forget(optimizer))
+    trainer.run(loader)
+"""
+
+PROGRAMS = {name: text for name, text in list(globals().items()) if name.startswith(("A_", "AN_"))}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nothing_is_said(name: str) -> None:
+    assert codes_by_lint(HEAD + PROGRAMS[name]) == []
