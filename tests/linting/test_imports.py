@@ -332,3 +332,17 @@ def test_a_module_that_clears_gradients_by_hand_is_followed(last, codes, project
     loop = SICK.replace("pass", "done = forget(model)")
     project(train=f"from helper import forget\n{loop}", helper=helper)
     assert found("train.py") == codes
+
+
+@pytest.mark.parametrize(("base", "codes"), [("LambdaLR", ["train.py:8 GC112"]), ("object", [])])
+def test_a_schedule_of_the_project_is_asked_whether_it_is_one_of_torchs(base, codes, project):
+    loop = HEALTHY.replace("import nn", "import nn, optim\nfrom rates import WarmupCosineSchedule")
+    loop = loop.replace("loader:", "loader:\n        schedule.step()")
+    loop = loop.replace(
+        "    for x",
+        "    optimizer = optim.AdamW(model.parameters())\n"
+        "    schedule = WarmupCosineSchedule(optimizer, warmup_steps=9, t_total=99)\n    for x",
+    )
+    rates = f"from torch.optim.lr_scheduler import LambdaLR\nclass WarmupCosineSchedule({base}):\n    pass\n"
+    project(train=loop, rates=rates)
+    assert found("train.py") == codes

@@ -54,6 +54,7 @@ def test_what_is_lost_is_found(code: str, lines: list[str]) -> None:
     [
         ["loss = step(x, y)", "loss.backward()", "print(loss.item())"],
         ["loss = step(x, y)", "(loss / loss.detach()).backward()"],
+        ["loss = step(x, y)", "at = head(net(x)).mean().item()", "(at + (loss - loss.item())).backward()"],
         ["hidden = net(x)", "hidden = x + (hidden - x).detach()", "F.mse_loss(head(hidden), y).backward()"],
         ["with torch.no_grad():", "    target = step(x, y)", "(step(x, y) - target).pow(2).backward()"],
         ["with torch.set_grad_enabled(train):", "    loss = step(x, y)", "if train:", "    loss.backward()"],
@@ -261,20 +262,21 @@ def test_what_trains_on_the_other_branch_is_held_back_on_purpose() -> None:
 
 
 WEIGHED = """
-def fit(model, loader, optimizer, coefs, memory, decay=0.1):
+def fit(model, loader, optimizer, args, memory, coefs, decay=0.1):
     for x, y in loader:
         optimizer.zero_grad()
         pitch = model.extractor(x)
-        loss = coefs["mse"] * F.mse_loss(model.decoder(pitch, length_to_mask(y)), y){more}
+        loss = args["mse"] * F.mse_loss(model.decoder(pitch, length_to_mask(y)), y){more}
         loss.backward(retain_graph=True)
         optimizer.step()
 """
 
 
-def test_parts_of_a_model_and_coefficients_bring_no_graph_from_before() -> None:
+def test_parts_of_a_model_and_settings_bring_no_graph_from_before() -> None:
     assert found(WEIGHED.format(more=" + decay * pitch.norm()")) == {"GC209": 11}
 
 
 def test_what_comes_from_outside_the_loop_may_need_the_graph_again() -> None:
     assert found(WEIGHED.format(more=" + memory.mean()")) == {}
     assert found(WEIGHED.format(more=" + memory * pitch.norm()")) == {}
+    assert found(WEIGHED.format(more=' + coefs["l1"] * pitch.norm()')) == {}

@@ -150,6 +150,87 @@ def run(model, optimizer, loader):
     trainer.run(loader)
 """
 
+A_CLIP_THAT_MEASURES = """
+def run(model, loader):
+    optimizer = torch.optim.Adam(model.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        print(nn.utils.clip_grad_norm_(model.parameters(), float("inf")))
+"""
+
+A_CLIP_THAT_MEASURES_A_WINDOW = """
+import math
+
+def run(model, loader, k=4):
+    optimizer = torch.optim.Adam(model.parameters())
+    for step, (x, y) in enumerate(loader):
+        (F.cross_entropy(model(x), y) / k).backward()
+        print(nn.utils.clip_grad_norm_(model.parameters(), max_norm=math.inf))
+        if (step + 1) % k == 0 or step + 1 == len(loader):
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+AN_OPTIMIZER_IN_A_COAT = """
+class Lookahead(torch.optim.Optimizer):
+    def __init__(self, base):
+        self.base = base
+
+    def step(self):
+        self.base.step()
+
+def run(model, loader):
+    inner = torch.optim.Adam(model.parameters())
+    optimizer = Lookahead(inner)
+    for x, y in loader:
+        inner.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+A_STEP_THAT_DELETES = (
+    """
+class Own(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.sub_(p.grad, alpha=0.1)
+                del p.grad
+"""
+    + UNCLEARED
+)
+
+A_SCHEDULE_THAT_IS_CALLED_AFTER_ITS_OPTIMIZER = """
+from schedules import cosine_scheduler
+
+def run(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optim_lr = cosine_scheduler(optimizer, epochs)
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        optim_lr.step()
+"""
+
+A_SCHEDULE_THAT_SETS_THE_RATE_OF_THE_STEP_THAT_FOLLOWS = """
+from schedules import WarmupCosineSchedule
+
+def run(model, loader, epochs):
+    optimizer = torch.optim.AdamW(model.parameters())
+    schedule = WarmupCosineSchedule(optimizer, warmup_steps=100, T_max=epochs * len(loader))
+    for epoch in range(epochs):
+        for x, y in loader:
+            lr = schedule.step()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
 PROGRAMS = {name: text for name, text in list(globals().items()) if name.startswith(("A_", "AN_"))}
 
 

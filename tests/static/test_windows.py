@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gradclinic.engine import judge
 from gradclinic.facts import ActorKind, EventKind
+from gradclinic.static import observe_source
 from tests.static.reading import only_tape, spelled
 
 BEGIN = """
@@ -207,3 +209,21 @@ for epoch in range(epochs):
     (schedule,) = (actor for actor in tape.actors.values() if actor.kind is ActorKind.SCHEDULE)
     assert schedule.attrs["planned_unit"] == unit
     assert schedule.attrs["torch"] is True
+
+
+@pytest.mark.parametrize(
+    ("clear", "fate"), [("optimizer.zero_grad()", "is never stepped"), ("pass", "joins the first")]
+)
+def test_what_the_end_of_an_epoch_leaves_is_told_by_what_becomes_of_it(clear: str, fate: str):
+    source = f"""
+for epoch in range(9):
+    {clear}
+    for i, (x, y) in enumerate(loader):
+        (criterion(model(x), y) / k).backward()
+        if (i + 1) % k == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+    (finding,) = judge([observe_source(BEGIN + source, "train.py")])
+    assert finding.code == "GC108"
+    assert fate in finding.message

@@ -19,12 +19,28 @@ _LIMITS = words.names("clamp_ clip_ clamp_min_ clamp_max_")
 
 
 def clip(walk: Walk, optimizers: Keys, models: Keys | None, node: ast.AST) -> None:
+    if isinstance(node, ast.Call) and _is_endless(node):
+        return
     unsure = models if models or optimizers else None
     by_value = isinstance(node, ast.Call) and last_name(node.func) == "clip_grad_value_"
     attrs = {"by_value": True} if by_value else {}
     if isinstance(node, ast.Call) and "get_scale" in names_in(node):
         attrs["scaled_limit"] = True  # what is clipped carries the scale, and so does the limit
     walk.emit(EventKind.CLIP, node, optimizers=optimizers, models=unsure, attrs=attrs)
+
+
+def _is_endless(node: ast.Call) -> bool:
+    """`clip_grad_norm_(parameters, math.inf)` measures the norm and clips nothing."""
+    limits = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "max_norm")]
+    return any(last_name(limit) == "inf" or _is_inf_in_words(limit) for limit in limits)
+
+
+def _is_inf_in_words(limit: ast.expr) -> bool:
+    """`float("inf")`."""
+    if not isinstance(limit, ast.Call) or last_name(limit.func) != "float" or not limit.args:
+        return False
+    text = limit.args[0]
+    return isinstance(text, ast.Constant) and text.value in ("inf", "+inf", "infinity", "Infinity")
 
 
 def act_on_gradient(walk: Walk, base: Grad, attr: str, args: Arguments, node: ast.AST) -> Value:

@@ -68,7 +68,7 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
             return handled
     if name.startswith(("torch.", "einops.")):
         return _torch(walk, name, last, args, node)
-    if words.SCHEDULE_BUILDERS.match(last):
+    if words.SCHEDULE_BUILDERS.match(last) and schedules.gives_torchs_own(name, walk.path):
         made = schedules.build_schedule(walk, last, args, node)
         if made is not None:
             return made

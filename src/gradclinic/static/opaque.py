@@ -243,7 +243,7 @@ def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | 
         optimizers
         and (words.SCHEDULE_NAME.search(name) or name.endswith("LR"))
         and "step" not in name.lower()
-        and not _gives_back(name, label)
+        and not _gives_back(walk, name, label, optimizers)
     ):
         # One that is given another, as a warm-up is, advances it too.
         within = {part.id for part in known if isinstance(part, ActorRef) and part.kind is ActorKind.SCHEDULE}
@@ -270,13 +270,10 @@ def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | 
     return None
 
 
-def _gives_back(name: str, label: str) -> bool:
+def _gives_back(walk: Walk, name: str, label: str, optimizers: Keys) -> bool:
     """`optimizer = lr_scheduler(optimizer, epoch)` sets the rate of what it was given."""
-    return (
-        name.islower()
-        and words.OPTIMIZER_NAME.search(label) is not None
-        and words.SCHEDULE_NAME.search(label) is None
-    )
+    names = {walk.recorder.actors[id].name.rpartition(".")[2] for id in optimizers}
+    return name.islower() and (label in names or label in ("optimizer", "optim", "opt"))
 
 
 def build(

@@ -7,7 +7,7 @@ import builtins
 
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
-from gradclinic.static.opaque import build, models_in
+from gradclinic.static.opaque import build, models_in, optimizers_in
 from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import NOTHING, ActorRef, ClassDef
 from gradclinic.static.walk import Arguments, Walk
@@ -21,6 +21,8 @@ def own_optimizer(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> 
     """The optimizer that an instance of `cls` is, if its step does what a step does and no more."""
     if not any(map(_of_torch, cls.outside_bases())) or not all(map(_merely_steps, _in_sight(cls))):
         return None
+    if optimizers_in(args.all()):
+        return None  # another one in a coat: who clears that one clears this
     given = args.get(0, "params")
     of = models_in([given]) if given is not None else None
     return build(walk, ActorKind.OPTIMIZER, cls.node.name, node, of=of or NOTHING, attrs={"torch": False})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import os
 
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
 from gradclinic.static.opaque import build, optimizers_in, parts
+from gradclinic.static.project_files import file_of, parsed
+from gradclinic.static.syntax import last_name
 from gradclinic.static.values import ActorRef, Num, Value
 from gradclinic.static.walk import Arguments, Walk
 
@@ -19,6 +22,27 @@ _LENGTH_POSITION = {
     "get_polynomial_decay_schedule_with_warmup": 2,
     "get_scheduler": 3,
 }
+
+
+def gives_torchs_own(name: str, path: str) -> bool:
+    """Whether what the file at `path` knows by this name of a builder is one, or a class on top of torch's.
+
+    A class that merely has the name may set the rate before each step, and then skips none.
+    """
+    module, _, last = name.rpartition(".")
+    if not last[0].isupper() or "transformers" in module.partition(".")[0]:
+        return True
+    file = file_of(module, path) if module.strip(".") else None
+    if file is None:
+        return False
+    version = os.stat(file)
+    tree = parsed(file, version.st_mtime_ns, version.st_size)
+    return any(
+        isinstance(node, ast.ClassDef)
+        and node.name == last
+        and any(last_name(base) in words.TORCH_SCHEDULES for base in node.bases)
+        for node in (tree.body if tree is not None else ())
+    )
 
 
 def build_schedule(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:

@@ -116,7 +116,7 @@ def window_cut_by_the_epoch(tape: Tape) -> Iterator[Finding]:
             continue
         cut = [(w, _left_over(w)) for w in windows if _crosses_epoch(w)]
         dropped = [left for w, left in cut if left and _cleared_after(w.events, left[-1])]
-        leaked = [left for w, left in cut if left and len(w.micro_batches()) > length]
+        leaked = [left for w, left in cut if len(w.micro_batches()) > length and left not in dropped]
         last = _left_over_events(tail(tape, optimizer)) if tape.complete else ()
         lost = leaked or dropped or ([last] if last and len(last) < length else [])
         if not lost:

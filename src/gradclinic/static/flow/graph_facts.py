@@ -34,6 +34,8 @@ def _cuts(log: Log, where: Location, uses: list[Use]) -> Iterator[Cut]:
         assert whole is not None
         yield Cut(whole.kind, CutRole.WHOLE, whole.where, where, silenced=whole.silenced)
         return
+    if any(_is_shifted(flow) for flow in flows):
+        return
     for term in dict.fromkeys(term.where for flow in flows for term in flow.terms):
         found = [_term(flow, term) for flow in flows]
         first = found[0]
@@ -61,6 +63,11 @@ def _whole(flow: Flow) -> CutAt | None:
     if flow.cut is None or not (flow.cut.sure or flow.cut.scalar):
         return None
     return flow.cut if flow.grad is False or (flow.cut.silenced and not flow.nodes) else None
+
+
+def _is_shifted(flow: Flow) -> bool:
+    """`value + (t - t.item())`: the value of what trains is taken away, for another to stand in its place."""
+    return any(term.nodes and term.nodes <= flow.nodes for term in flow.terms)
 
 
 def _term(flow: Flow, where: Location) -> CutAt | None:

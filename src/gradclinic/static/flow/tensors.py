@@ -177,7 +177,8 @@ def summed(machine: Machine, where: Location, one: Value, other: Value) -> Flow:
 
 def scaled(machine: Machine, where: Location, name: str, flow: Flow, factor: Value) -> Flow:
     """`k * loss`, `loss / k`, `-loss`."""
-    if isinstance(factor, Unknown) and _COEFFICIENT.search(factor.path):
+    if isinstance(factor, Unknown) and words.SETTINGS.search(factor.path):
+        # What a configuration says is a number, behind which there is no graph.
         factor = Unknown(factor.path)
     result = derived(machine, Op(name, where), [flow, factor])
     alone = not isinstance(factor, Flow) or factor.grad is False
@@ -190,12 +191,6 @@ def scaled(machine: Machine, where: Location, name: str, flow: Flow, factor: Val
         losses=flow.losses if alone else NO_IDS,
         divided=flow.divided or not number or (name == "div" and not number),
     )
-
-
-_COEFFICIENT = words.Pattern(
-    r"(^|[._])(\w*lambda\w*|lam|lmbda|alpha|beta|gamma|\w*coefs?|\w*coeff\w*|\w*weights?)(\[\])*$"
-)
-"""What a loss is multiplied by: a number, or at most a parameter, behind which there is no graph."""
 
 
 def _is_scalar(value: Value) -> bool:
