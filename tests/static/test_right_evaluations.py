@@ -186,6 +186,55 @@ for epoch in range(10):
     evaluator(model, held_out)
 """
 
+DECORATED_BY_THE_PROJECT = """
+from helpers import quietly
+
+@quietly
+def evaluate(model, held_out):
+    model.eval()
+    return [F.cross_entropy(model(x), y).item() for x, y in held_out]
+
+model = resnet18()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(10):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    evaluate(model, held_out)
+"""
+
+CONTEXT_MADE_BEFORE = """
+class Runner:
+    def __init__(self):
+        self.model = resnet18()
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+
+    def quietly(self):
+        return torch.no_grad()
+
+    def fit(self, loader, held_out):
+        for epoch in range(9):
+            self.model.train()
+            for x, y in loader:
+                self.optimizer.zero_grad()
+                F.cross_entropy(self.model(x), y).backward()
+                self.optimizer.step()
+            context = torch.inference_mode()
+            with context:
+                self.evaluate(held_out)
+            with self.quietly():
+                self.evaluate(held_out)
+
+    def evaluate(self, held_out):
+        self.model.eval()
+        right = 0
+        for x, y in held_out:
+            right += (self.model(x).argmax(1) == y).sum().item()
+        return right
+"""
+
 FROZEN_BY_A_FUNCTION_OUT_OF_SIGHT = """
 from helpers import toggle_grad
 model = resnet18()
@@ -245,6 +294,36 @@ class Net(nn.Module):
     def reset(self):
         DO
 """
+
+
+NAMED_BY_A_SETTING = """
+import torch
+from network import REGISTRY
+
+model = REGISTRY["net"]()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(9):
+    for x, y in loader:
+        optimizer.zero_grad()
+        (model(x) - y).square().mean().backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        for x, y in held_out:
+            print((model(x) - y).square().mean().item())
+"""
+
+
+def test_where_no_file_of_the_project_has_a_layer_that_minds_the_mode_it_does_not_matter(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(NAMED_BY_A_SETTING)
+    text = NETWORK.replace("DO", "pass") + "\nREGISTRY = {'net': Net}\n"
+    for network, told in ((text, ["GC701"]), (text.replace("nn.Dropout(0.1)", "nn.ReLU()"), [])):
+        (tmp_path / "network.py").write_text(network)
+        found = lint(["train.py"], Config(), jobs=1).findings
+        assert [finding.code for finding in found] == told
 
 
 def test_a_method_of_the_models_own_file_tells_whether_it_sets_the_mode(tmp_path, monkeypatch) -> None:

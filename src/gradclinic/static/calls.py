@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from gradclinic.static import methods, words
 from gradclinic.static.abilities import Can
@@ -40,6 +41,12 @@ from gradclinic.static.values import (
 from gradclinic.static.walk import DEEPEST_CALL, DEEPEST_SUMMARY, Arguments, ReturnValue, Stop, Walk
 
 _NO_GRAD = ("no_grad", "inference_mode")
+_KEEPS_GRADIENTS = words.Pattern(
+    r"method|property|main|command|option|argument|record|override|overload|final|deprecat|cache|wraps|jit|script|"
+    r"compil|profile|tim(e|ing)|retry|rank|log|hydra|sacred|register|task|app\b|typecheck|autocast",
+    re.I,
+)
+"""Decorators that do not run what they adorn without gradients; of others that is not known."""
 
 
 def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) -> Value:
@@ -219,13 +226,16 @@ def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Val
     bind_parameters(walk, func, args, frame)
     outer, walk.frame = walk.frame, frame
     quiet = without_gradients(func)
+    perhaps = any(not _KEEPS_GRADIENTS.search(name) for name in func.decorators)
     walk.no_grad += quiet
+    walk.perhaps_no_grad += perhaps
     walk.active.append(func.node)
     try:
         return _run(walk, func.node, path, acts=acts)
     finally:
         walk.active.pop()
         walk.no_grad -= quiet
+        walk.perhaps_no_grad -= perhaps
         walk.frame = outer
 
 

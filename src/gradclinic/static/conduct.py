@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape, surely
 from gradclinic.static import words
-from gradclinic.static.elsewhere import class_elsewhere
+from gradclinic.static.elsewhere import class_elsewhere, some_layer_minds
 
 NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
 Place = tuple[Location, Location | None]
@@ -61,7 +61,7 @@ def _trained_in_eval(tape: Tape) -> Verdicts:
         forgotten = (
             trained.attrs["training"] is False
             and trained.attrs.get("set_at") == mode.where
-            and _layers(trained) != ()
+            and _minds(trained)
         )
         if not forgotten:
             verdicts.setdefault((mode.where, None), None)
@@ -71,6 +71,14 @@ def _trained_in_eval(tape: Tape) -> Verdicts:
                 mode.actor or "model", None, None, layers, trained.where, mode.where
             )
     return verdicts
+
+
+def _minds(forward: Event) -> bool:
+    """Whether anything in the model may behave differently in eval mode."""
+    layers = _layers(forward)
+    if layers is not None:
+        return bool(layers)
+    return not forward.attrs.get("made") or some_layer_minds(forward.where.path)
 
 
 def _layers(forward: Event) -> tuple[str, ...] | None:

@@ -13,7 +13,7 @@ from gradclinic.static.expressions import evaluate
 from gradclinic.static.opaque import open_tape
 from gradclinic.static.precision import enter_autocast
 from gradclinic.static.syntax import last_name, names_in
-from gradclinic.static.values import NONE, Accelerator, Func, Instance, Tensor, Value
+from gradclinic.static.values import NONE, Accelerator, Func, Instance, Tensor, Unknown, Value
 from gradclinic.static.walk import Walk
 
 _SWITCHES_BY_NAME = words.Pattern(r"grad(ient)?s?($|_|(en|dis)abled)|infer|evaluat|eval_?mode", re.I)
@@ -47,7 +47,17 @@ def enter(walk: Walk, node: ast.expr) -> tuple[Value, Callable[[], None]]:
     value = evaluate(walk, node)
     if isinstance(value, Instance) and _acts_on_leaving(walk, value):
         open_tape(walk, node)
+    if _is_no_grad(value):
+        walk.perhaps_no_grad += 1
+        return value, lambda: _leave_perhaps(walk)
     return value, _nothing
+
+
+def _is_no_grad(value: Value) -> bool:
+    """What was made before by `torch.no_grad()`, or by a class derived from it."""
+    bases = value.cls.outside_bases() if isinstance(value, Instance) else ()
+    made = [value.path] if isinstance(value, Unknown) else bases
+    return any(_SWITCHES_BY_NAME.search(name.rpartition(".")[2].rstrip("()")) for name in made)
 
 
 def _is_generator_that_acts(walk: Walk, node: ast.expr) -> bool:
@@ -95,11 +105,11 @@ def _enter_either(walk: Walk, node: ast.expr) -> Callable[[], None] | None:
         return None
     evaluate(walk, node)
     walk.perhaps_no_grad += 1
+    return lambda: _leave_perhaps(walk)
 
-    def leave() -> None:
-        walk.perhaps_no_grad -= 1
 
-    return leave
+def _leave_perhaps(walk: Walk) -> None:
+    walk.perhaps_no_grad -= 1
 
 
 def _leave_no_grad(walk: Walk) -> None:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from functools import lru_cache
 
 from gradclinic.frozen import frozen
-from gradclinic.static.imports import bindings
+from gradclinic.static.imports import bindings, mentioned
 from gradclinic.static.layers import any_differentiates, layers_of_class
 from gradclinic.static.project_files import MOST_HOPS, file_of, parsed
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import names_in
 from gradclinic.static.values import Lib
+
+MOST_READ = 24
+"""Files of a project, in search of a layer."""
+_MINDS = (
+    r"(?i:drop_?(?:out|path)|batch_?norm|stochastic_?depth|multihead|rrelu|resnet|from_pretrained)|nn\.Transformer"
+    r"|\.training\b|\b(?:torchvision|timm|transformers|hub|monai|mm\w+|detectron2|fairseq|smp)\."
+    r"|import (?:timm|torchvision)|from (?:timm|torchvision|transformers|monai|fairseq)"
+)
+"""Layers that mind the mode, and libraries full of them."""
 
 
 @frozen
@@ -37,6 +47,29 @@ def class_elsewhere(name: str, path: str, hops: int = MOST_HOPS) -> Seen | None:
     version = os.stat(file)
     found = _defined(file, version.st_mtime_ns, version.st_size, last)
     return class_elsewhere(found, file, hops - 1) if isinstance(found, str) else found
+
+
+def some_layer_minds(path: str) -> bool:
+    """Whether a layer that minds the mode is spoken of in the file or in what it imports of its project.
+
+    For a model of which nobody can tell what it is made of: by a factory, a registry, a name of a setting.
+    """
+    waiting = [path]
+    for number, file in enumerate(waiting):  # which grows meanwhile
+        text = _text(file)
+        if text is None or number == MOST_READ or re.search(_MINDS, text):
+            return True
+        found = (file_of(spelled, file) for spelled, _, _ in mentioned(text))
+        waiting += [other for other in dict.fromkeys(found) if other and other not in waiting]
+    return False
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None
 
 
 @lru_cache(maxsize=256)

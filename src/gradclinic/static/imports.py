@@ -16,14 +16,15 @@ MOST_FOLLOWED = 8
 def imported(text: str, find: Find | None) -> dict[str, Module]:
     """The modules a file imports from, by the name that all names taken from them begin with."""
     found: dict[str, Module] = {}
-    for spelled, name, level in _mentioned(text) if find else ():
+    for spelled, name, level in mentioned(text) if find else ():
         module = find(name, level) if find else None
         if module is not None and len(found) < MOST_FOLLOWED:
             found[spelled] = module
     return found
 
 
-def _mentioned(text: str) -> Iterator[tuple[str, str, int]]:
+def mentioned(text: str) -> Iterator[tuple[str, str, int]]:
+    """What a file may import from: as it is spelled there, and as a name and a number of leading dots."""
     for node in _statements(text):
         if isinstance(node, ast.Import):
             for alias in node.names:

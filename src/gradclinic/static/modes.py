@@ -110,6 +110,8 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
         attrs["precision"] = walk.autocast[-1]
     if model.mode.set_at is not None:
         attrs["set_at"] = model.mode.set_at
+    if any("@" in key or "()" in key for key in model.keys):
+        attrs["made"] = True  # in sight, and not somewhere by a caller
     if model.layers is not None:
         attrs["layers"] = model.layers
     elif model.origin:

@@ -273,7 +273,7 @@ class Survey:
                 self.defaults[default[0]] = default[1]
         if called == "requires_grad_":
             facts.can |= Can.FREEZE
-        elif called == "set_grad_enabled":
+        elif called in ("set_grad_enabled", "_set_grad_enabled", "__enter__"):
             self.switches_gradients = True
         if unfreezes(node):
             self.unfreezes = True
