@@ -102,3 +102,14 @@ def test_a_finding_must_hold_on_every_path_that_passes_its_place(loop: Loop) -> 
         )
         == ()
     )
+
+
+@pytest.mark.parametrize(("ahead_of", "told"), [(EventKind.EPOCH_BEGIN, []), (EventKind.FORWARD, ["GC504"])])
+def test_a_scaler_of_each_short_training_is_not_one_of_each_step(
+    ahead_of: EventKind, told: list[str]
+) -> None:
+    loop = Loop(Source.STATIC, 4, 1, 1, 0, clear_first=True, clip=False, amp=True, schedule="")
+    tape = tape_of(loop)
+    built = replace(tape.events[0], actor="scaler")
+    events = [part for event in tape.events for part in ([built] * (event.kind is ahead_of) + [event])]
+    assert codes_of(replace(tape, events=tuple(events))) == told

@@ -141,10 +141,15 @@ def scale_never_adapted(tape: Tape) -> Iterator[Finding]:
 
 def _rebuilt_each_step(tape: Tape) -> Iterator[Finding]:
     steps = [e.index for e in tape.of_kind(EventKind.STEP) if e.attrs.get("scaler")]
+    # One for each of several trainings: its loop begins after it is built.
+    begins = [e.index for e in tape.of_kind(EventKind.EPOCH_BEGIN)]
     for _, builds in cadence(tuple(e for e in tape.of_kind(EventKind.BUILD) if _is_scaler(tape, e))):
         pairs = list(pairwise(builds))
         each_step = all(sum(a.index < s < b.index for s in steps) == 1 for a, b in pairs)
         if len(pairs) + 1 < ENOUGH_STEPS or not each_step:
+            continue
+        first = next(step for step in steps if step > builds[0].index)
+        if any(builds[0].index < begin < first for begin in begins):
             continue
         yield rule.finding(
             f"{tape.name(builds[0].actor)} is built anew for every step and forgets what it learned",
