@@ -208,8 +208,16 @@ def _call_instance(walk: Walk, instance: Instance, args: Arguments, node: ast.Ca
     if isinstance(method, Func):
         return call_function(walk, method.of(instance), args, node)
     if instance.model is not None:
+        _act_in_forward(walk, instance, args, node)
         return methods.forward(walk, instance.model, args, node)
     return Unknown(f"{instance.name}()")
+
+
+def _act_in_forward(walk: Walk, instance: Instance, args: Arguments, node: ast.Call) -> None:
+    """A forward that clears gradients, say, does so whenever the model is called."""
+    forward = instance.cls.find("forward")
+    if isinstance(forward, Func) and walk.can(forward.node) & Can.ACT:
+        call_function(walk, forward.of(instance), args, node)
 
 
 def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Value:

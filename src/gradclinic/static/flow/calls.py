@@ -18,6 +18,7 @@ from gradclinic.static.flow.tensors import out_of_sight as hidden
 from gradclinic.static.flow.torch_calls import call_tensor, call_torch, duplicated, run_backward, weights_of
 from gradclinic.static.flow.values import (
     BUILT,
+    SHADOW,
     Chain,
     Either,
     Flow,
@@ -47,6 +48,7 @@ from gradclinic.static.values import (
 )  # fmt: skip
 from gradclinic.static.walk import Arguments
 
+_STORES = words.Pattern(r"append|add$|push|store|put|insert|extend|remember|memori[sz]e|enqueue|cache")
 _BACKWARDS = ("backward", "manual_backward")
 
 
@@ -155,7 +157,15 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
         if base.raw and attr.endswith("_"):
             log_write(machine, base, node)
         return derived(machine, Op(attr, machine.at(node)), [base, *args.all()])
+    if isinstance(base, Unknown) and _STORES.match(attr):
+        _store(base, args)
     return out_of_sight(machine, base, attr, args, node)
+
+
+def _store(base: Unknown, args: Arguments) -> None:
+    """`buffer.append((state, action))`: what comes out of it later may bring the graphs that were put in."""
+    if any(flow.grad is not False for value in args.all() for flow in flows_in(value)):
+        base.holds = (*base.holds, SHADOW)
 
 
 def _is_number(func: ast.expr) -> bool:
