@@ -301,6 +301,39 @@ def run(model, loader):
                 print(F.mse_loss(model.sample(x), y))
 """
 
+CLEARED_BY_THE_FORWARD = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x, y):
+        self.zero_grad()
+        return F.cross_entropy(self.layer(x), y)
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(10):
+    for x, y in loader:
+        model(x, y).backward()
+        optimizer.step()
+"""
+
+GRAPHS_KEPT_IN_A_BUFFER = """
+from buffers import Buffer
+actor, critic = nn.Linear(4, 2), nn.Linear(6, 1)
+optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+buffer = Buffer()
+for episode in range(100):
+    for state in states:
+        buffer.append((state, actor(state)))
+        seen, actions = buffer.sample(32)
+        loss = F.mse_loss(critic(torch.cat([*seen, *actions])), returns)
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+
 PROGRAMS = {name: text for name, text in list(globals().items()) if name.isupper() and name != "HEAD"}
 
 
