@@ -371,3 +371,21 @@ def test_scores_of_another_file_are_raw_where_nothing_there_says_otherwise(
     )
     findings = judge([observe_source(source, str(tmp_path / "train.py"))])
     assert {f.code: f.location.line for f in findings if f.location} == codes
+
+
+@pytest.mark.parametrize(
+    ("hook", "codes"), [("torch.log_softmax(out, -1)", {}), ("kept.append(out)", {"GC404": 14})]
+)
+def test_a_hook_may_replace_what_a_model_gives(hook: str, codes: dict[str, int]) -> None:
+    source = f"""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(3, 3)
+        def forward(self, x):
+            return self.body(x)
+    net, kept = Net(), []
+    net.register_forward_hook(lambda module, given, out: {hook})
+    loss = nn.NLLLoss()(net(x), y)
+    """
+    assert found(source) == codes

@@ -231,6 +231,17 @@ def run(model, loader, epochs):
             optimizer.zero_grad()
 """
 
+A_GRADIENT_THAT_LIVES_ON = """
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        for p in model.parameters():
+            if p.grad is not None:
+                p.grad.mul_(0.9)
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
 PROGRAMS = {name: text for name, text in list(globals().items()) if name.startswith(("A_", "AN_"))}
 
 

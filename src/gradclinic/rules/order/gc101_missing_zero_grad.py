@@ -111,7 +111,9 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
         enough = ENOUGH_UPDATES[tape.source]
         if len(done) < enough or any(update.opaque for update in done):
             continue
-        if any(update.of_kind(EventKind.ZERO_GRAD) for update in done[1:]) or _replaced(done):
+        if any(update.of_kind(EventKind.ZERO_GRAD) for update in done[1:]):
+            continue
+        if _replaced(done) or _tended(done):
             continue
         trained = [update for update in done if update.backwards]
         same_step = {update.step.where for update in trained}
@@ -140,6 +142,16 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
 def _replaced(done: tuple[Update, ...]) -> bool:
     """`p.grad = torch.zeros_like(p)` and the like: what is assigned may well be zeros."""
     return any(e.attrs.get("replaced") for update in done for e in update.of_kind(EventKind.GRAD_WRITE))
+
+
+def _tended(done: tuple[Update, ...]) -> bool:
+    """`p.grad.mul_(0.9)` between a step and the next backward: what is left over is meant to live on."""
+    return any(
+        write.index < update.backwards[0].index
+        for update in done[1:]
+        if update.backwards
+        for write in update.of_kind(EventKind.GRAD_WRITE)
+    )
 
 
 def _clear(tape: Tape, optimizer: str, trained: list[Update]) -> Fix:

@@ -9,7 +9,7 @@ from gradclinic.facts import CutKind, Op
 from gradclinic.static import words
 from gradclinic.static.flow import collections
 from gradclinic.static.flow import torch_names as torch
-from gradclinic.static.flow.functions import call_function, instantiate, is_module
+from gradclinic.static.flow.functions import call_function, instantiate, is_module, replaces_output
 from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import Machine, Write
 from gradclinic.static.flow.neighbours import ENDS_OR_JUDGES, ENDS_SOMEHOW, imported
@@ -50,7 +50,8 @@ from gradclinic.static.walk import Arguments
 
 _STORES = words.Pattern(r"append|add$|push|store|put|insert|extend|remember|memori[sz]e|enqueue|cache")
 _BACKWARDS = ("backward", "manual_backward")
-
+_HOOK = "<hook>"
+"""An attribute of models whose output is no longer what their forward gives."""
 
 _NOT_THE_PROJECT = (
     "numpy",
@@ -222,6 +223,9 @@ def _method_of_instance(
         base.attrs[str(args.positional[0].value)] = args.positional[1]
         return NONE
     if is_module(base.cls):
+        if attr == "register_forward_hook" and replaces_output(args.get(0, "hook") or NONE):
+            base.attrs[_HOOK] = NONE
+            return NONE
         if attr in torch.MODULE_SAME:
             return base
         if attr in ("parameters", "named_parameters"):
@@ -368,8 +372,8 @@ def _call_instance(machine: Machine, instance: Instance, args: Arguments, node: 
     for name in ("__call__", "forward"):
         method = instance.cls.find(name)
         if isinstance(method, Func):
-            bound = method.of(instance)
-            return call_function(machine, bound, args, node)
+            result = call_function(machine, method.of(instance), args, node)
+            return changed(result, ops=()) if _HOOK in instance.attrs and isinstance(result, Flow) else result
     return out_of_sight(machine, shadowed(instance.name), "forward", args, node)
 
 

@@ -7,11 +7,12 @@ import ast
 from gradclinic.static import words
 from gradclinic.static.flow.machine import DEEPEST_CALL, Machine
 from gradclinic.static.flow.values import Layer, Loss, join, shadowed
-from gradclinic.static.syntax import is_left_open
+from gradclinic.static.syntax import is_left_open, last_name
 from gradclinic.static.values import NONE, ClassDef, Const, Frame, Func, Instance, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments, ReturnValue, Stop
 
 NO_GRAD = ("no_grad", "inference_mode")
+_KEEPS = frozenset({"append", "update", "setdefault", "__setitem__", "setattr", "print"})
 
 
 def is_module(cls: ClassDef) -> bool:
@@ -19,6 +20,15 @@ def is_module(cls: ClassDef) -> bool:
         name.endswith(("nn.Module", "LightningModule", "PreTrainedModel")) or name == "Module"
         for name in cls.outside_bases()
     )
+
+
+def replaces_output(hook: Value) -> bool:
+    """Whether a forward hook may give something back: that is what the model gives then."""
+    if not isinstance(hook, Func):
+        return True
+    if isinstance(hook.node, ast.Lambda):
+        return last_name(hook.node.body) not in _KEEPS
+    return any(isinstance(part, ast.Return) and part.value is not None for part in ast.walk(hook.node))
 
 
 def instantiate(machine: Machine, cls: ClassDef, args: Arguments, node: ast.AST) -> Value:
