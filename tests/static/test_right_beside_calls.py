@@ -99,6 +99,17 @@ def run(model, loader):
         optimizer.step()
 """
 
+A_MODEL_THAT_COMES_BACK_CLEARED = """
+from nets import refreshed
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        model = refreshed(model)
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
 A_BLOCK_THAT_CLEARS_UNDER_ANY_NAME = """
 from nets import renewed
 

@@ -114,7 +114,10 @@ def _open_perhaps(
     One that says nothing of the kind hides a backward at most where none is in sight, unless it is called for
     what it does to a model: `refresh(model)` may clear.
     """
-    acts = walk.for_effect is node and any(isinstance(part, Model) for part in reached)
+    models_given = tuple(part for part in reached if isinstance(part, Model))
+    # `model = refresh(model)` is called for the same, where it is called for every batch.
+    again = bool(walk.batches) and called_again(walk, models_given, walk.assigning) is not None
+    acts = bool(models_given) and (walk.for_effect is node or again)
     attrs = {} if acts or words.MAY_TRAIN.search(name) else {UNLIKELY: True}
     walk.emit(EventKind.OPAQUE, node, models=models, attrs=attrs)
 
