@@ -27,14 +27,12 @@ from gradclinic.facts.training import (
 from gradclinic.runtime.actors import parameters_of
 from gradclinic.runtime.listening import Listeners
 from gradclinic.runtime.statistics import meter, rhythm
-from gradclinic.runtime.statistics.glance import Glance
+from gradclinic.runtime.statistics.glance import JUMP, Glance
 from gradclinic.runtime.statistics.signals import Signals
 from gradclinic.runtime.statistics.sizes import Sizes
 from gradclinic.runtime.statistics.snapshot import Snapshot
 from gradclinic.thinning import Thinned
 
-_JUMP = 10
-"""Times the usual norm of the gradients is odd."""
 _ALERT = 10
 """Updates sampled one by one after something odd was seen."""
 _SOUND = 5
@@ -139,7 +137,7 @@ class Account:
         told = None
         if not self._measuring and self._plain:
             told = self._glance.read(parameters_of(optimizer), scale or 1.0, extra)
-        if told is None or (before is not None and told[-1] > _JUMP * self._usual):
+        if told is None or (before is not None and told[-1] > JUMP * self._usual):
             self._next = self._measure(optimizer, scale, extra)
         else:
             loss, rates = self._loss(told), _rates(optimizer)
@@ -197,7 +195,7 @@ class Account:
                 self._parameters_broke(sample.updates, step)
         if not step.measured:
             return
-        odd = not math.isfinite(step.used) or (self._usual > 0 and step.norm > _JUMP * self._usual)
+        odd = not math.isfinite(step.used) or (self._usual > 0 and step.norm > JUMP * self._usual)
         self._alert = _ALERT if odd else max(0, self._alert - 1)
         if math.isfinite(step.norm):
             self._usual = step.norm if not self._usual else 0.9 * self._usual + 0.1 * step.norm

@@ -17,8 +17,8 @@ _SHARE = 0.05
 """Of all elements that a glance may look at: more would be no cheaper than measuring everything."""
 _SPREAD = 8
 """One tensor in so many at least must be small, so that every part of the model has some."""
-_JUMP = 10.0
-"""Times the usual size."""
+JUMP = 10.0
+"""Times the usual size is odd."""
 _WEIGHT = 0.1
 
 
@@ -53,4 +53,4 @@ class Glance:
             return False
         usual = size if self._usual is None else self._usual
         self._usual = (1 - _WEIGHT) * usual + _WEIGHT * size
-        return size <= _JUMP * usual
+        return size <= JUMP * usual
