@@ -30,7 +30,7 @@ def run(program: Program, choices: Choices) -> tuple[bool, ...]:
 
 
 def outcomes(program: Program) -> list[tuple[bool, ...]]:
-    return explore(lambda choices: run(program, choices), lambda: True, lambda outcome: outcome)
+    return explore(lambda choices: run(program, choices), lambda waiting: True, lambda outcome: outcome)
 
 
 @given(PROGRAMS)
@@ -57,4 +57,8 @@ def test_either_of_two_conditions_is_enough_and_both_must_fail():
 def test_some_of_the_paths_show_nothing_where_another_may_disprove_it():
     program = [([("a", True)], False), ([("b", True)], False)]
     left = iter([True, True, False])
-    assert explore(lambda choices: run(program, choices), lambda: next(left), lambda outcome: outcome) == []
+
+    def afford(waiting: int) -> bool:
+        return next(left)
+
+    assert explore(lambda choices: run(program, choices), afford, lambda outcome: outcome) == []

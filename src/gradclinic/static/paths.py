@@ -20,10 +20,10 @@ MOST_COMBINED = 5
 
 
 def explore(
-    walk: Callable[[Choices], T], afford: Callable[[], bool], shape: Callable[[T], object]
+    walk: Callable[[Choices], T], afford: Callable[[int], bool], shape: Callable[[T], object]
 ) -> list[T]:
-    """`walk` along every path. None of them if they are too many, or `afford` says that no time is left
-    before each condition was seen both ways: what some show, another may disprove.
+    """`walk` along every path. None of them if they are too many, or `afford` says of those that are known
+    to wait that there is no time for them: what some show, another may disprove.
 
     `shape` tells whether two outcomes differ: a condition whose flip changes nothing is not combined.
     """
@@ -42,11 +42,11 @@ def explore(
                 if answer:
                     waiting.append((path, condition))
 
-    if afford():
+    if afford(1):
         choices = Choices({})
         outcomes.append(walk(choices))
         note(Path(choices, shape(outcomes[-1])))
-    while waiting and len(walked) < MOST_PATHS and afford():
+    while waiting and len(walked) < MOST_PATHS and afford(len(waiting)):
         origin, flipped = waiting.pop(0)
         path = foreseen(origin, flipped, flips)
         if path is None:
@@ -65,7 +65,7 @@ def explore(
         forced = dict(zip(telling, answers, strict=True))
         if any(all(forced.get(c, a) == a for c, a in path) for path in walked):
             continue
-        if not afford():
+        if not afford(1):
             break
         choices = Choices(forced)
         outcomes.append(walk(choices))

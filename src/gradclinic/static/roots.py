@@ -117,12 +117,20 @@ def walk_root(
 ) -> list[Tape]:
     allowed = min(STEPS_PER_ROOT, left.steps)
     budget = Budget(allowed)
+    walked = 0
 
     def walk_from(start: Root) -> list[Tape]:
         def walk_path(choices: Choices) -> Tape:
+            nonlocal walked
+            walked += 1
             return _walk(start, tree, survey, relevance, path, choices, budget, reached)
 
-        return explore(walk_path, budget.left, shape_of)
+        return explore(walk_path, afford, shape_of)
+
+    def afford(waiting: int) -> bool:
+        """Half of what paths took so far is the least that as many more will take."""
+        each = (allowed - budget.steps) / max(1, walked) / 2
+        return budget.left() and each * waiting <= budget.steps
 
     tapes = walk_from(root)
     if is_one_step(root.node, root.owner, tree, survey, tapes):
