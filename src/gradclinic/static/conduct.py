@@ -231,7 +231,7 @@ def _used_by_a_backward(tape: Tape, forward: Event) -> bool:
     for event in tape.events[forward.index + 1 :]:
         if event.kind is EventKind.BACKWARD:
             return True
-        if event.kind is EventKind.OPAQUE and not _evaluates_by_name(event, forward):
+        if event.kind is EventKind.OPAQUE and not _evaluates_by_name(forward):
             return True
         if event.kind is EventKind.FORWARD and event.actor == forward.actor and not event.attrs.get("sweep"):
             return False
@@ -240,12 +240,13 @@ def _used_by_a_backward(tape: Tape, forward: Event) -> bool:
     return False
 
 
-def _evaluates_by_name(event: Event, forward: Event) -> bool:
-    """`stats.update(loss)` where the function is called `validate`: unseen, and hardly a backward."""
-    name = (event.where.function or "").rpartition(".")[2]
-    return event.where.function == forward.where.function and words.EVALUATES.match(name) is not None
+def _evaluates_by_name(forward: Event) -> bool:
+    """`stats.update(loss)` in a function that is called `validate`, or after it: unseen, and no backward."""
+    name = (forward.where.function or "").rpartition(".")[2]
+    return words.EVALUATES.match(name) is not None
 
 
 def _followed_by_the_unseen(tape: Tape, forward: Event) -> bool:
     following = tape.events[forward.index + 1 :]
-    return any(event.kind is EventKind.OPAQUE for event in _until_next(following, forward))
+    unseen = any(event.kind is EventKind.OPAQUE for event in _until_next(following, forward))
+    return unseen and not _evaluates_by_name(forward)

@@ -170,5 +170,8 @@ def _mixed(model: Model, mode: Mode, depth: int = _DEEPEST_PART) -> bool:
 def _names(walk: Walk, node: ast.AST) -> frozenset[str]:
     known = walk.survey.names.get(node)
     if known is None:
-        known = walk.survey.names[node] = frozenset(names_in(node))
+        known = frozenset(names_in(node))
+        if "Variable" in known and not known & {"grad", "functional"}:
+            known -= {"autograd"}  # `torch.autograd.Variable(x)` of the first years asks for no gradient
+        walk.survey.names[node] = known
     return known

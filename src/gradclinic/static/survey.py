@@ -19,6 +19,7 @@ from gradclinic.static.syntax import (
     PART_FIELDS,
     children,
     command_line_default,
+    is_listed,
     is_window,
     last_name,
     names_in,
@@ -391,7 +392,7 @@ class Survey:
         seen.add(node)
         facts = self._facts.get(node) or Facts()
         inner = [
-            1 + self._depth(loop, seen)
+            (not is_listed(loop)) + self._depth(loop, seen)
             for loop in facts.loops
             if loop is not node and (self.beats_inside(loop) or self.owns_beat(loop)) and not is_window(loop)
         ]

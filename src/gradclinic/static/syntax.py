@@ -41,6 +41,12 @@ def is_window(loop: ast.AST) -> bool:
     return isinstance(loop, ast.For) and bool(words.ACCUMULATION_NAME.search(" ".join(names_in(loop.iter))))
 
 
+def is_listed(loop: ast.AST) -> bool:
+    """`for phase in ["train", "val"]`: the parts of one epoch."""
+    items = loop.iter if isinstance(loop, ast.For) else None
+    return isinstance(items, (ast.List, ast.Tuple)) and all(isinstance(e, ast.Constant) for e in items.elts)
+
+
 def last_name(node: ast.AST) -> str:
     """`zero_grad` of `self.opt.zero_grad`, `opt` of `opt[0]`: what a thing is called at its end."""
     while True:
