@@ -136,6 +136,46 @@ def run(model, loaders, args):
                 print(loss.item())
 """
 
+AS_IN_THE_FIRST_YEARS_AND_BEFORE_OTHER_CALLS = """
+def evaluate(model, data):
+    model.eval()  # GC703
+    total = 0.0
+    for x, y in data:
+        x, y = torch.autograd.Variable(x), torch.autograd.Variable(y)
+        total += F.cross_entropy(model(x), y).item()
+    return total
+
+model = build()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(10):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    stopper(evaluate(model, held_out), model)
+"""
+
+PHASES_OF_AN_EPOCH = """
+model = build()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+for epoch in range(epochs):
+    for phase in ["train", "val"]:
+        if phase == "train":
+            schedule.step()  # GC112
+            model.train()
+        else:
+            model.eval()
+        for x, y in loaders[phase]:
+            optimizer.zero_grad()
+            with torch.set_grad_enabled(phase == "train"):
+                loss = F.cross_entropy(model(x), y)
+                if phase == "train":
+                    loss.backward()
+                    optimizer.step()
+"""
+
 FAULTS = {name: text for name, text in list(globals().items()) if name.isupper() and name != "HEAD"}
 PUT_RIGHT = {
     "NOTHING_ACTS_IN_IT": ("    correct = 0\n", "    model.eval()\n    correct = 0\n"),
@@ -143,6 +183,8 @@ PUT_RIGHT = {
     "STATE_ASKED_OF_THE_MODEL": ("def evaluate", "@torch.no_grad()\ndef evaluate"),
     "TEXTS_GENERATED_IN_BETWEEN": ("model.generate(prompt)", "model.predict(prompt)"),
     "TRIED_FOR_ONE_EPOCH": ("in range(EPOCHS):\n", "in range(EPOCHS):\n        model.train()\n"),
+    "AS_IN_THE_FIRST_YEARS_AND_BEFORE_OTHER_CALLS": ("autograd.Variable(y)", "autograd.grad(y, x)"),
+    "PHASES_OF_AN_EPOCH": ("schedule.step()  # GC112", "epoch > 0 and schedule.step()"),
     "ONE_LOOP_FOR_ALL_SPLITS": (
         "loss = F.cross_entropy(model(x), y)\n",
         'with torch.set_grad_enabled(split == "train"): loss = F.cross_entropy(model(x), y)\n',
