@@ -102,3 +102,5 @@ class Branches:
     """Either gives a name its value that stands for an optimizer, a scaler or a schedule."""
     finite: bool | None = None
     """How a question whether numbers are finite is answered where they are; None for any other."""
+    resumes: bool = False
+    """Its body passes over batches that a run before has trained on."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 
+from gradclinic.static import words
 from gradclinic.static.abilities import Branches, Can
 from gradclinic.static.roles import ACTOR_ROLES, role_of
 from gradclinic.static.survey import Survey
-from gradclinic.static.syntax import last_name
+from gradclinic.static.syntax import last_name, names_in
 
 _WHERE_FINITE = {"isnan": False, "isinf": False, "isfinite": True}
 _OF_ALL = ("any", "all", "item")
+_RESUMED = words.Pattern(r"resume|trained_in|already_trained|steps?_to_skip|skip_(step|batch|first)", re.I)
 
 
 def shape_of(survey: Survey, node: ast.If) -> Branches:
@@ -23,7 +26,23 @@ def shape_of(survey: Survey, node: ast.If) -> Branches:
         can=body | survey.can_any(node.orelse),
         casts=any(role_of(survey, name) in ACTOR_ROLES for name in _bound([*node.body, *node.orelse])),
         finite=_if_leaves_out(node),
+        resumes=not body & Can.ACT and _skips_what_was_trained(node),
     )
+
+
+def _skips_what_was_trained(node: ast.If) -> bool:
+    """`if trained > 0: trained -= 1; continue`, `if step < resume_step: continue`: batches of the run before.
+
+    The loop to judge is what comes after them.
+    """
+    if not isinstance(node.body[-1], ast.Continue):
+        return False
+    asked = names_in(node.test)
+    counted = [part.target for part in node.body if isinstance(part, ast.AugAssign)]
+    down = [part for part in node.body if isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Sub)]
+    if down and all(last_name(target) in asked for target in counted):
+        return True
+    return any(_RESUMED.search(name) for name in asked)
 
 
 def _if_leaves_out(node: ast.If) -> bool | None:

@@ -184,7 +184,7 @@ def _if(walk: Walk, node: ast.If) -> None:
     if shape is None:
         shape = survey.branches[node] = branches.shape_of(survey, node)
     # A program that raises trains nothing: the path to walk is the one that goes on.
-    if shape.stops:
+    if shape.stops or shape.resumes:
         execute(walk, node.orelse)
         return
     if shape.else_stops:
