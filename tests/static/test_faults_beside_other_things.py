@@ -218,6 +218,24 @@ def main(args, model, optimizer, train_data, state):
             optimizer.step()
 """
 
+BATCHES_OF_THE_RUN_BEFORE = """
+def train(args, model, loader):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 5)
+    for epoch in range(args.epochs):
+        for step, (x, y) in enumerate(loader):
+            if args.trained > 0:
+                args.trained -= 1
+                continue
+            if step < args.resume_step:
+                continue
+            (F.cross_entropy(model(x), y) / args.window).backward()
+            if (step + 1) % args.window == 0:
+                scheduler.step()  # GC112
+                optimizer.step()
+                optimizer.zero_grad()
+"""
+
 PUT_RIGHT = {
     "A_STEP_OF_A_CLASS": (
         "        loss.backward()  # GC101",
@@ -263,6 +281,10 @@ PUT_RIGHT = {
     "A_STEP_GIVEN_BACK": (
         "        optimizer.step()\n        nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
         "        nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n        optimizer.step()",
+    ),
+    "BATCHES_OF_THE_RUN_BEFORE": (
+        "                scheduler.step()  # GC112\n                optimizer.step()",
+        "                optimizer.step()\n                scheduler.step()",
     ),
     "OPTIMIZERS_OF_THE_MODELS": (
         "            critic_loss(D(x), D",
