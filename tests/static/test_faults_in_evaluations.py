@@ -183,7 +183,7 @@ PUT_RIGHT = {
     "STATE_ASKED_OF_THE_MODEL": ("def evaluate", "@torch.no_grad()\ndef evaluate"),
     "TEXTS_GENERATED_IN_BETWEEN": ("model.generate(prompt)", "model.predict(prompt)"),
     "TRIED_FOR_ONE_EPOCH": ("in range(EPOCHS):\n", "in range(EPOCHS):\n        model.train()\n"),
-    "AS_IN_THE_FIRST_YEARS_AND_BEFORE_OTHER_CALLS": ("autograd.Variable(y)", "autograd.grad(y, x)"),
+    "AS_IN_THE_FIRST_YEARS_AND_BEFORE_OTHER_CALLS": ("Variable(x)", "Variable(x, volatile=True)"),
     "PHASES_OF_AN_EPOCH": ("schedule.step()  # GC112", "epoch > 0 and schedule.step()"),
     "ONE_LOOP_FOR_ALL_SPLITS": (
         "loss = F.cross_entropy(model(x), y)\n",

@@ -11,7 +11,7 @@ from gradclinic.static import words
 from gradclinic.static.abilities import Can
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.layers import any_differentiates
-from gradclinic.static.syntax import names_in
+from gradclinic.static.syntax import names_in, nodes_in
 from gradclinic.static.values import Instance, Mode, Model, Value
 from gradclinic.static.walk import Walk
 
@@ -170,8 +170,15 @@ def _mixed(model: Model, mode: Mode, depth: int = _DEEPEST_PART) -> bool:
 def _names(walk: Walk, node: ast.AST) -> frozenset[str]:
     known = walk.survey.names.get(node)
     if known is None:
-        known = frozenset(names_in(node))
-        if "Variable" in known and not known & {"grad", "functional"}:
-            known -= {"autograd"}  # `torch.autograd.Variable(x)` of the first years asks for no gradient
-        walk.survey.names[node] = known
+        known = walk.survey.names[node] = _names_of(node)
     return known
+
+
+def _names_of(node: ast.AST) -> frozenset[str]:
+    """`torch.autograd.Variable(x)` of the first years asks for no gradient; `volatile=True` even said so."""
+    found = frozenset(names_in(node))
+    if "Variable" not in found:
+        return found
+    if any(isinstance(part, ast.keyword) and part.arg == "volatile" for part in nodes_in(node)):
+        found |= {"volatile"}
+    return found if found & {"grad", "functional"} else found - {"autograd"}
