@@ -1,10 +1,12 @@
-"""A tape as one line of text, the way the tests compare it."""
+"""What lint makes of a source, the way the tests compare it: a tape as one line of text, findings by line."""
 
 from __future__ import annotations
 
 from textwrap import dedent
 
+from gradclinic.engine import judge
 from gradclinic.facts import EventKind, Tape
+from gradclinic.findings import Severity
 from gradclinic.static import observe_source
 
 TORCH = """
@@ -55,3 +57,21 @@ def spelled(tape: Tape, *, names: bool = False, hide: frozenset[EventKind] = QUI
             word += f"({who})" if who else ""
         words.append(word)
     return " ".join(words)
+
+
+def told(source: str) -> set[tuple[str, int]]:
+    """What lint warns of, by code and line."""
+    return {
+        (finding.code, finding.location.line)
+        for finding in judge([observe_source(source, "train.py")])
+        if finding.location and finding.severity is not Severity.INFO
+    }
+
+
+def marked(source: str) -> set[tuple[str, int]]:
+    """What the source itself says is to be found, in comments like `# GC101`."""
+    return {
+        (line.rpartition("# ")[2], number)
+        for number, line in enumerate(source.splitlines(), 1)
+        if "  # GC" in line
+    }

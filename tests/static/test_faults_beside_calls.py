@@ -10,9 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from gradclinic.engine import judge
-from gradclinic.findings import Severity
-from gradclinic.static import observe_source
+from tests.static.reading import marked, told
 
 HEAD = """
 import torch
@@ -196,23 +194,10 @@ MAY_HIDE_IT = {
 }
 
 
-def told(source: str) -> set[tuple[str, int]]:
-    return {
-        (finding.code, finding.location.line)
-        for finding in judge([observe_source(source, "train.py")])
-        if finding.location and finding.severity is not Severity.INFO
-    }
-
-
 @pytest.mark.parametrize("name", FAULTS)
 def test_it_is_told(name: str) -> None:
     source = HEAD + dedent(FAULTS[name])
-    marked = {
-        (line.rpartition("# ")[2], number)
-        for number, line in enumerate(source.splitlines(), 1)
-        if "  # GC" in line
-    }
-    assert told(source) == marked
+    assert told(source) == marked(source)
 
 
 @pytest.mark.parametrize("name", [name for name, text in FAULTS.items() if "# GC101" in text])

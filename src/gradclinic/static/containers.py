@@ -18,6 +18,11 @@ def call_collection(base: Seq | Map, attr: str, args: Arguments) -> Value:
         elif attr == "pop" and base.items:
             return base.items[-1]
         return NONE
+    return call_mapping(base, attr, args)
+
+
+def call_mapping(base: Map, attr: str, args: Arguments) -> Value:
+    """A method of a dictionary."""
     if attr == "values":
         return Seq(list(base.items.values()))
     if attr == "items":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradclinic.facts import CutKind, Location
+from gradclinic.static.containers import call_mapping
 from gradclinic.static.flow.machine import Kept, Machine
 from gradclinic.static.flow.tensors import cut_off, derived, summed
 from gradclinic.static.flow.values import (
@@ -56,20 +57,7 @@ def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Argument
 
 
 def _mapping(base: Map, attr: str, args: Arguments) -> Value:
-    if attr == "values":
-        return Seq(list(base.items.values()))
-    if attr == "items":
-        return Seq([Seq([Const(key), value]) for key, value in base.items.items()])
-    if attr == "keys":
-        return Seq([Const(key) for key in base.items])
-    if attr in ("get", "pop") and args.positional and isinstance(args.positional[0], Const):
-        found = base.items.get(args.positional[0].value)
-        return found or (args.positional[1] if len(args.positional) > 1 else NONE)
-    if attr == "update" and args.positional and isinstance(args.positional[0], Map):
-        base.items.update(args.positional[0].items)
-    if attr == "copy":
-        return Map(dict(base.items))
-    return Unknown(f"<dict>.{attr}()")
+    return Map(dict(base.items)) if attr == "copy" else call_mapping(base, attr, args)
 
 
 def ordered(args: Arguments) -> Value:
