@@ -1,0 +1,259 @@
+"""One pass over a file: what is defined, who mentions whom, and what each statement does by itself."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import field, replace
+
+from gradclinic.frozen import record
+from gradclinic.static import words
+from gradclinic.static.abilities import ACTS, Can, named
+from gradclinic.static.syntax import (
+    PART_FIELDS,
+    children,
+    command_line_default,
+    last_name,
+    names_in,
+    targets_of,
+    torch_method,
+    unfreezes,
+)
+from gradclinic.static.values import FunctionNode
+
+_SYNC_SWITCHES = frozenset({"require_backward_grad_sync", "set_requires_gradient_sync"})
+_SYNC_WORDS = _SYNC_SWITCHES | {"no_sync"}
+
+
+@record
+class Facts:
+    """What one piece of code does by itself, before what it calls is added."""
+
+    can: int = Can.NOTHING
+    mentions: set[str] = field(default_factory=set)
+    reaches: set[str] = field(default_factory=set)
+    """Those that may be functions it calls or hands on, attributes with a dot before them: in `cfg.train.lr`
+    nothing called `train` is."""
+    assigns: set[str] = field(default_factory=set)
+    """Names it gives a value to, or whose value it may change."""
+    calls_out: bool = False
+    """It calls something that might do more than its name says."""
+    exposes: set[str] = field(default_factory=set)
+    """Names within the reach of such calls."""
+    loops: list[ast.For | ast.AsyncFor | ast.While] = field(default_factory=list)
+    returns: bool = False
+    periods: list[int | str] = field(default_factory=list)
+    """What it divides by to ask for a remainder, numbers and names, without the statements inside it."""
+
+    def add(self, other: Facts) -> None:
+        self.can |= other.can
+        self.mentions |= other.mentions
+        self.reaches |= other.reaches
+        self.assigns |= other.assigns
+        self.exposes |= other.exposes
+        self.loops += other.loops
+        self.returns |= other.returns
+
+
+@record
+class Names:
+    """The names that one statement mentions and assigns to, for one that has others inside it."""
+
+    mentions: set[str]
+    assigns: set[str]
+
+
+def _without_gradients(node: ast.expr) -> bool:
+    return last_name(node) in ("no_grad", "inference_mode")
+
+
+class Collection:
+    """What was seen in the trees that were added to it."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, list[FunctionNode]] = {}
+        self.classes: dict[str, ast.ClassDef] = {}
+        self.qualnames: dict[FunctionNode, str] = {}
+        self.owners: dict[FunctionNode, ast.ClassDef] = {}
+        self.nested: set[FunctionNode] = set()
+        self.methods_of: dict[str, set[str]] = {}
+        """Method names called on each receiver, by the last part of its name."""
+        self.applied: set[str] = set()
+        """What is called like a function, by the last part of its name."""
+        self.defaults: dict[str, float] = {}
+        """Numbers that options of the command line have unless they are given."""
+        self.unfreezes = False
+        """Whether anything in the file makes parameters require a gradient again."""
+        self.switches_gradients = False
+        """Whether `set_grad_enabled()` is called: as a statement it holds for all that comes after it."""
+        self.defers = False
+        """Whether ranks may exchange gradients at times that the file decides in ways not followed."""
+        self.constants: dict[str, int] = {}
+        """Names, by their last part, that somewhere stand for a whole number."""
+        self.pieces: dict[ast.AST, Facts] = {}
+        """What each statement and function does by itself, with the statements inside it."""
+        self.own: list[tuple[ast.stmt, Names | Facts]] = []
+        """Every statement with the names in it, without those of the statements inside it."""
+        self._quiet = 0
+        """Depth of what is done without gradients, of the part that is looked at."""
+
+    def add(self, tree: ast.Module) -> None:
+        self._block(tree.body, "", None, in_function=False)
+
+    def of_expression(self, node: ast.expr) -> Facts:
+        facts = Facts()
+        self._expression(node, facts)
+        return facts
+
+    def _block(
+        self, body: list[ast.stmt], scope: str, owner: ast.ClassDef | None, *, in_function: bool
+    ) -> Facts:
+        facts = Facts()
+        for statement in body:
+            facts.add(self._statement(statement, scope, owner, in_function))
+        return facts
+
+    def _statement(self, node: ast.stmt, scope: str, owner: ast.ClassDef | None, in_function: bool) -> Facts:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            self._function(node, scope, owner, in_function)
+            return Facts()
+        if isinstance(node, ast.ClassDef):
+            self.classes[node.name] = node
+            return self._block(node.body, f"{scope}{node.name}.", node, in_function=False)
+        facts = Facts()
+        if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
+            facts.can |= Can.LEAVE
+            facts.returns = isinstance(node, ast.Return)
+        elif isinstance(node, ast.Raise):
+            facts.can |= Can.STOP
+        elif (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Constant)
+            and type(node.value.value) is int
+        ):
+            for target in node.targets:
+                self.constants[last_name(target)] = node.value.value
+        if isinstance(node, ast.Assign) and last_name(node.targets[0]) == "requires_grad":
+            facts.can |= Can.FREEZE
+            self.unfreezes = self.unfreezes or unfreezes(node)
+        inner: list[Facts] = []
+        quiet = isinstance(node, ast.With) and any(_without_gradients(i.context_expr) for i in node.items)
+        self._quiet += quiet
+        for name in PART_FIELDS[type(node)]:
+            value = getattr(node, name)
+            if isinstance(value, ast.expr):
+                self._expression(value, facts)
+            elif isinstance(value, list):
+                for item in value:
+                    if isinstance(item, ast.stmt):
+                        inner.append(self._statement(item, scope, owner, in_function))
+                    elif isinstance(item, (ast.ExceptHandler, ast.match_case)):
+                        inner.append(self._block(item.body, scope, owner, in_function=in_function))
+                    elif isinstance(item, ast.expr):
+                        self._expression(item, facts)
+                    elif isinstance(item, ast.withitem):
+                        self._expression(item.context_expr, facts)
+                        if item.optional_vars is not None:
+                            facts.assigns.update(names_in(item.optional_vars))
+        self._quiet -= quiet
+        facts.assigns.update(*(names_in(target) for target in targets_of(node)))
+        if self._quiet and any(words.MEASURES.search(name) for name in facts.mentions | facts.assigns):
+            facts.can |= Can.ACT  # what it measures is an evaluation
+        if facts.calls_out:
+            facts.exposes = set(facts.mentions)
+        waits = _SYNC_SWITCHES if isinstance(node, ast.With) else _SYNC_WORDS
+        if not (waits.isdisjoint(facts.mentions) and waits.isdisjoint(facts.assigns)):
+            self.defers = True
+        self.own.append((node, Names(set(facts.mentions), set(facts.assigns)) if inner else facts))
+        for part in inner:
+            facts.add(part)
+        self.pieces[node] = facts
+        if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            return facts
+        if not facts.returns:
+            facts.can &= ~Can.LEAVE
+        return replace(facts, loops=[node])
+
+    def _function(
+        self, node: FunctionNode, scope: str, owner: ast.ClassDef | None, in_function: bool
+    ) -> None:
+        qualname = f"{scope}{node.name}"
+        self.functions.setdefault(node.name, []).append(node)
+        self.qualnames[node] = qualname
+        if in_function:
+            self.nested.add(node)
+        elif owner is not None:
+            self.owners[node] = owner
+        quiet = any(map(_without_gradients, node.decorator_list))
+        self._quiet += quiet
+        self.pieces[node] = self._block(node.body, f"{qualname}.", None, in_function=True)
+        self._quiet -= quiet
+
+    def _expression(self, root: ast.expr, facts: Facts) -> None:
+        stack: list[ast.AST] = [root]
+        while stack:
+            node = stack.pop()
+            kind = type(node)
+            if kind is ast.Name:
+                facts.mentions.add(node.id)  # type: ignore[attr-defined]
+                facts.reaches.add(node.id)  # type: ignore[attr-defined]
+            elif kind is ast.Constant:
+                continue
+            elif isinstance(node, ast.Attribute):
+                if not torch_method(node):
+                    facts.reaches.add(f".{node.attr}")
+                stack.append(self._attributes(node, facts))
+            else:
+                if isinstance(node, ast.Call):
+                    self._call(node, facts)
+                elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+                    self._modulus(node, facts)
+                stack += children(node)
+
+    def _attributes(self, node: ast.Attribute, facts: Facts) -> ast.expr:
+        """What the attribute, or the last of several in a row, is taken of."""
+        inner: ast.expr = node
+        while isinstance(inner, ast.Attribute):
+            if not torch_method(inner):
+                facts.mentions.add(inner.attr)
+            if inner.attr in ("grad", "sync_gradients"):
+                facts.can |= Can.ACT | ACTS[inner.attr]
+            inner = inner.value
+        return inner
+
+    def _modulus(self, node: ast.BinOp, facts: Facts) -> None:
+        if isinstance(node.left, (ast.Constant, ast.JoinedStr)):
+            return
+        facts.can |= Can.GUARD
+        if isinstance(node.right, ast.Constant) and type(node.right.value) is int:
+            facts.periods.append(node.right.value)
+        else:
+            facts.periods.append(last_name(node.right))
+
+    def _call(self, node: ast.Call, facts: Facts) -> None:
+        called = last_name(node.func)
+        self.applied.add(called)
+        if called == "add_argument":
+            default = command_line_default(node)
+            if default is not None:
+                self.defaults[default[0]] = default[1]
+        if called == "requires_grad_":
+            facts.can |= Can.FREEZE
+        elif called in ("set_grad_enabled", "_set_grad_enabled", "__enter__"):
+            self.switches_gradients = True
+        if unfreezes(node):
+            self.unfreezes = True
+        if isinstance(node.func, ast.Attribute):
+            receiver = last_name(node.func.value)
+            self.methods_of.setdefault(receiver, set()).add(called)
+            if called in ("scale", "update") and words.SCALER_NAME.search(receiver):
+                facts.can |= Can.ACT | Can.TELL
+            if called == "step" and words.NOT_AN_OPTIMIZER.search(receiver):
+                return
+            if called in ("zero_", "exit") and receiver == "sys":
+                facts.can |= Can.STOP
+        told = named(called)
+        facts.can |= told.can
+        by_any_name = called == "getattr" and isinstance(node.func, ast.Call)
+        facts.calls_out = facts.calls_out or told.calls_out or by_any_name
+        if told.scales and len(node.args) + len(node.keywords) >= 2:
+            facts.can |= Can.ACT | Can.TELL | Can.BACKWARD | Can.STEP
