@@ -45,9 +45,11 @@ def _computes(text: str) -> bool:
 
 def _hands_on(text: str, modules: Mapping[str, Module]) -> bool:
     """Whether what the file builds may be given to a module that trains it."""
+    elsewhere = any(module.computes for module in modules.values())
+    if elsewhere and "optim" in text and ".parameters()" in text:
+        return True  # Whose loop steps the optimizer that is built here?
     if not re.search(_GIVES, text):
         return False
-    elsewhere = any(module.computes for module in modules.values())
     return elsewhere or re.search(_TRAINS_ELSEWHERE, f"\n{text}") is not None
 
 

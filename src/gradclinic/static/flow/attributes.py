@@ -11,13 +11,24 @@ from gradclinic.static.flow.functions import call_function, is_module
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import cut_off, reshaped
 from gradclinic.static.flow.torch_calls import weights_of
-from gradclinic.static.flow.values import Chain, Either, Flow, Layer, Listed, Loss, Weights, changed, shadowed
+from gradclinic.static.flow.values import (
+    Chain,
+    Either,
+    Flow,
+    Layer,
+    Listed,
+    Loss,
+    Weights,
+    as_tensor,
+    changed,
+    shadowed,
+)
 from gradclinic.static.values import Bound, ClassDef, Func, Instance, Lib, Unknown, Value, library
 from gradclinic.static.walk import Arguments
 
 
 def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
-    attr = node.attr
+    attr, base = node.attr, as_tensor(base)
     if isinstance(base, Lib):
         return library(f"{base.name}.{attr}")
     if isinstance(base, Instance):
@@ -52,7 +63,7 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
 def _inferred(base: Unknown, attr: str) -> Value:
     path = f"{base.path}.{attr}"
     setting = words.SETTINGS.search(path) or words.SETTING_NAME.search(attr)
-    return Unknown(path) if setting or not base.holds else shadowed(path)
+    return Unknown(path, holds=() if setting else base.holds)
 
 
 def _of_instance(machine: Machine, base: Instance, node: ast.Attribute) -> Value:

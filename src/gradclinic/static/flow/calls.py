@@ -10,11 +10,12 @@ from gradclinic.static import words
 from gradclinic.static.flow import collections
 from gradclinic.static.flow import torch_names as torch
 from gradclinic.static.flow.functions import call_function, instantiate, is_module, replaces_output
+from gradclinic.static.flow.joining import join_returned
 from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import Machine, Write
 from gradclinic.static.flow.neighbours import ENDS_OR_JUDGES, ENDS_SOMEHOW, imported
+from gradclinic.static.flow.out_of_sight import A_MODEL, out_of_sight
 from gradclinic.static.flow.tensors import cut_off, derived
-from gradclinic.static.flow.tensors import out_of_sight as hidden
 from gradclinic.static.flow.torch_calls import call_tensor, call_torch, duplicated, run_backward, weights_of
 from gradclinic.static.flow.values import (
     BUILT,
@@ -26,10 +27,9 @@ from gradclinic.static.flow.values import (
     Listed,
     Loss,
     Weights,
-    carries,
+    as_tensor,
     changed,
     flows_in,
-    join,
     shadowed,
 )
 from gradclinic.static.values import (
@@ -91,7 +91,7 @@ def call(machine: Machine, func: Value, args: Arguments, node: ast.Call, name: s
     head = _replaced_head(func)
     if head is not None:
         return call(machine, head, Arguments([Flow()]), node, name)
-    runs = isinstance(func, Unknown) and _A_MODEL.search(func.path)
+    runs = isinstance(func, Unknown) and A_MODEL.search(func.path)
     result = out_of_sight(machine, func, "forward" if runs else name, args, node)
     built = func.attrs.get(BUILT) if isinstance(func, Unknown) else None
     if isinstance(built, Seq) and isinstance(result, Flow):
@@ -108,7 +108,7 @@ def _call_one_of(machine: Machine, options: list[Value], args: Arguments, node: 
         machine.choosing -= 1
     result = results[0]
     for other in results[1:]:
-        result = join(result, other, name)
+        result = join_returned(result, other, name)
     if isinstance(result, Flow) and not result.ops:
         return changed(result, choices=_choices(results))
     return result
@@ -129,6 +129,7 @@ def _replaced_head(func: Value) -> Value | None:
 
 
 def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
+    base = as_tensor(base)
     if isinstance(base, Flow):
         return call_tensor(machine, base, attr, args, node)
     if isinstance(base, Lib):
@@ -144,6 +145,9 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
     if isinstance(base, ClassDef):
         found = base.find(attr)
         return call(machine, found, args, node, attr) if found else Unknown(f"{base.qualname}.{attr}()")
+    if isinstance(base, Either) and attr not in torch.MODULE_SAME:
+        methods: list[Value] = [Bound(option, attr) for option in base.options]
+        return _call_one_of(machine, methods, args, node, attr)
     if isinstance(base, (Layer, Chain, Listed, Loss, Either)):
         return _method_of_module(machine, base, attr, args, node)
     if isinstance(base, (Seq, Map)):
@@ -154,6 +158,8 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
         return args.positional[0] if len(args.positional) == 1 else Seq(list(args.positional))
     if isinstance(base, Unknown) and (attr in torch.MODULE_SAME or attr in torch.SHAPING):
         return base
+    if isinstance(base, Unknown) and attr == "detach":
+        return Flow(grad=False)
     if isinstance(base, Weights):
         if base.raw and attr.endswith("_"):
             log_write(machine, base, node)
@@ -166,7 +172,7 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
 def _store(base: Unknown, args: Arguments) -> None:
     """`buffer.append((state, action))`: what comes out of it later may bring the graphs that were put in."""
     if any(flow.grad is not False for value in args.all() for flow in flows_in(value)):
-        base.holds = (*base.holds, SHADOW)
+        base.holds = (SHADOW,)
 
 
 def _is_number(func: ast.expr) -> bool:
@@ -276,83 +282,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
     return out_of_sight(machine, Unknown(name), last, args, node)
 
 
-def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node: ast.Call) -> Value:
-    """A function of another file: what it returns may hold any graph it was given, and more."""
-    values = args.all()
-    given = [flow for value in values for flow in flows_in(value)]
-    live = [flow for flow in given if flow.grad is not False]
-    path = func.path if isinstance(func, Unknown) else name
-    machine.log.checked.update(flow.unchecked for flow in given if flow.unchecked is not None)
-    if live and not words.harmless(name):
-        machine.log.handed_out += [(len(machine.log.uses), flow) for flow in live]
-    if _computes(func, name) or (given and _is_part(func, name)):
-        machine.ids += 1
-        nodes = frozenset({machine.ids}).union(*(flow.nodes for flow in live))
-        anew = all(flow.anew for flow in live) and not any(_may_share(value) for value in values)
-        return Flow(
-            nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew,
-            scalar=words.CRITERION_NAME.search(name) is not None,
-        )  # fmt: skip
-    if words.harmless(name) or _COUNTS.search(name):
-        return Unknown(f"{path}()")
-    may = bool(live) or any(carries(value) for value in values) or carries(func)
-    return shadowed(f"{path}()") if may else Unknown(f"{path}()")
-
-
-def _may_share(value: Value) -> bool:
-    """Whether it may carry a graph, or was made out of sight by something that does not sound like data."""
-    if not isinstance(value, Unknown) or hidden(value):
-        return hidden(value)
-    return "()" in value.path and not _DATA.search(value.path) and not _COUNTS.search(value.path)
-
-
-def _computes(func: Value, name: str) -> bool:
-    """Whether it sounds like running a model or a loss on something."""
-    # `D` and `G` are models, `Net` is a class.
-    if (name[:1].isupper() and len(name) > 1) or _PREPARES.match(name):
-        return False
-    receiver = func.path.rsplit(".", 1)[-1] if isinstance(func, Unknown) else ""
-    return bool(
-        words.LOSS_FUNCTION.search(name)
-        or words.MODEL_NAME.search(name)
-        or (name in _FORWARDS and (words.MODEL_NAME.search(receiver) or _A_MODEL.search(receiver)))
-    )
-
-
-def _is_part(func: Value, name: str) -> bool:
-    """`model.extractor(x)`: given a tensor, a part of a model is run as the whole of it would be."""
-    return (
-        isinstance(func, Unknown)
-        and bool(_WHOLE.search(func.path))
-        and not (_PREPARES.match(name) or _DOES_MORE.match(name) or words.harmless(name))
-    )
-
-
-_COUNTS = words.Pattern(r"(mask|lengths?|(^|_)ind(ex|ices))[()\[\]]*$", re.I)
-"""Functions that give whole numbers or truths, behind which there is no graph."""
-_WHOLE = words.Pattern(
-    r"(^|\.)(\w+_)?(model|net|network|bert|backbone)\d?(\.(module|\w*(encoder|decoder|predictor|embeddings?)))*$",
-    re.I,
-)
-_DOES_MORE = words.Pattern(
-    r"_?(train|fit|optim|step|zero|parameters|named|state|add|register|append|apply|sample|generate)"
-)
-_PREPARES = words.Pattern(
-    r"_?(build|create|get|make|load|init|setup|set|prepare|wrap|save|update|log|reset|print|plot)"
-)
-_A_MODEL = words.Pattern(
-    r"(Net|Network|Model|Encoder|Decoder|Critic|Actor|Policy|Generator|Discriminator|Classifier)(\w?|V?\d)\(\)$"
-)
-"""One of a class out of sight, by the name of the class: `networks.ValueNetwork()`."""
-_DATA = words.Pattern(r"^torch\.|[Ll]oad|[Dd]ata|[Bb]atch|[Ss]ampl|[Mm]emory|[Bb]uffer|[Rr]eplay|next|env")
-_FORWARDS = words.names(
-    "forward encode decode embed embedding embeddings predict evaluate evaluate_actions sample_normal "
-    "get_value training_step"
-)
-
-
 def _through(machine: Machine, module: Value, args: Arguments, node: ast.Call) -> Value:
-    value = args.get(0, "input") or NONE
+    value = as_tensor(args.get(0, "input") or NONE)
     if isinstance(module, Chain):
         for part in module.parts:
             value = call(machine, part, Arguments([value]), node, "layer")

@@ -6,6 +6,7 @@ import ast
 
 from gradclinic.facts import CutKind, Location
 from gradclinic.static.containers import call_mapping
+from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.machine import Kept, Machine
 from gradclinic.static.flow.tensors import cut_off, derived, summed
 from gradclinic.static.flow.values import (
@@ -18,7 +19,6 @@ from gradclinic.static.flow.values import (
     Listed,
     Weights,
     flows_in,
-    join,
 )
 from gradclinic.static.values import NONE, Const, Lib, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments

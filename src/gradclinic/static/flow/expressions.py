@@ -11,6 +11,7 @@ from gradclinic.static.flow import calls
 from gradclinic.static.flow.attributes import attribute_of
 from gradclinic.static.flow.collections import items_of
 from gradclinic.static.flow.items import item_at, item_of, key_of, spread
+from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.neighbours import starred
 from gradclinic.static.flow.tensors import binary, scaled
@@ -21,8 +22,8 @@ from gradclinic.static.flow.values import (
     Layer,
     Loss,
     Weights,
-    carries,
-    join,
+    as_tensor,
+    made_of,
     shadowed,
 )
 from gradclinic.static.syntax import last_name
@@ -103,6 +104,7 @@ def _binary(machine: Machine, node: ast.BinOp) -> Value:
 
 
 def combine(machine: Machine, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:
+    left, right = as_tensor(left), as_tensor(right)
     if isinstance(left, (Flow, Weights)) or isinstance(right, (Flow, Weights)):
         return binary(machine, node, left, op, right)
     if isinstance(left, Seq) and isinstance(right, Seq) and isinstance(op, ast.Add):
@@ -114,7 +116,7 @@ def combine(machine: Machine, node: ast.AST, left: Value, op: ast.operator, righ
             return Const(left.value + right.value)
         if isinstance(op, ast.Sub):
             return Const(left.value - right.value)
-    return shadowed("<sum>") if carries(left) or carries(right) else Unknown("<sum>")
+    return made_of("<sum>", left, right)
 
 
 def _unary(machine: Machine, node: ast.UnaryOp) -> Value:

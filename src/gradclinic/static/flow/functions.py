@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from gradclinic.static import words
+from gradclinic.static.flow.joining import join_returned
 from gradclinic.static.flow.machine import DEEPEST_CALL, Machine
-from gradclinic.static.flow.values import Layer, Loss, join, shadowed
+from gradclinic.static.flow.values import Layer, Loss, shadowed
 from gradclinic.static.syntax import is_left_open, last_name
 from gradclinic.static.values import NONE, ClassDef, Const, Frame, Func, Instance, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments, ReturnValue, Stop
@@ -88,7 +90,7 @@ def _run(machine: Machine, func: Func, path: str) -> Value:
         return NONE
     result = values[0]
     for other in values[1:]:
-        result = join(result, other, path)
+        result = join_returned(result, other, path)
     return result
 
 
@@ -108,19 +110,26 @@ def bind_parameters(machine: Machine, func: Func, args: Arguments, frame: Frame)
         frame.vars[spec.kwarg.arg] = Map(dict(rest.items()))
     defaults: dict[str, ast.expr | None] = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
     defaults.update({a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)})
-    for name in every:
+    for parameter in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+        name = parameter.arg
         if name not in frame.vars:
             default = defaults.get(name)
             if default is None or args.partial:
-                frame.vars[name] = Unknown(name) if _is_setting(name, default) else shadowed(name)
+                frame.vars[name] = Unknown(name) if _is_setting(parameter, default) else shadowed(name)
             else:
                 frame.vars[name] = _default(machine, func, name, default)
 
 
-def _is_setting(name: str, default: ast.expr | None) -> bool:
-    """Whether a parameter takes a number or a word, not a tensor: by what it is without being given."""
+def _is_setting(parameter: ast.arg, default: ast.expr | None) -> bool:
+    """Whether it takes a number or a word, not a tensor: by what it is without being given, or said to be."""
     usual = default.value if isinstance(default, ast.Constant) else None
-    return bool(usual) or usual is False or words.SETTING_NAME.search(name) is not None
+    said = _PLAIN_TYPE.fullmatch(ast.unparse(parameter.annotation)) if parameter.annotation else None
+    named = words.SETTING_NAME.search(parameter.arg) or _NUMBER_NAME.match(parameter.arg)
+    return bool(usual) or usual is False or bool(said or named)
+
+
+_PLAIN_TYPE = re.compile(r"(Optional\[)?(int|float|bool|str|(np|numpy)\.ndarray|ndarray)\]?( \| None)?")
+_NUMBER_NAME = words.Pattern(r"(n|num|max|min|use|is)_|(lr|eps|epsilon|gamma|device|epochs?)$")
 
 
 def _default(machine: Machine, func: Func, name: str, default: ast.expr) -> Value:

@@ -6,25 +6,29 @@ import ast
 
 from gradclinic.static import words
 from gradclinic.static.flow.collections import Counted
+from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.tensors import reshaped
 from gradclinic.static.flow.values import (
     Alike,
     Chain,
     Flow,
+    Forms,
     Index,
     Listed,
     Weights,
-    carries,
+    as_tensor,
     changed,
-    flows_in,
-    join,
+    made_of,
     shadowed,
+    unpacked,
 )
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import Const, Map, Seq, Unknown, Value
 
 
 def item_at(base: Value, node: ast.Subscript, index: Value) -> Value:
+    if isinstance(base, Forms):
+        return _any_of([item_at(option, node, index) for option in base.options])
     if isinstance(base, Flow):
         return _sliced(base, node, index)
     if isinstance(base, (Seq, Chain, Listed)):
@@ -92,6 +96,7 @@ def item_of(source: Value) -> Value:
     if isinstance(source, Counted):
         path = source.path
         return Seq([Unknown("<index>"), _batch(path[10:-1], source)])
+    source = as_tensor(source)
     if isinstance(source, Flow):
         return reshaped(source)
     return _batch(source.path if isinstance(source, Unknown) else "", source)
@@ -103,13 +108,14 @@ def _batch(path: str, source: Value) -> Value:
     return Unknown(f"{path}[]", holds=source.holds if isinstance(source, Unknown) else ())
 
 
-def _place(target: ast.expr) -> int:
-    """A graph node for what is unpacked here, apart from all that are counted."""
-    return -(target.lineno * 1000 + target.col_offset) - 1
+def _share(whole: Flow, target: ast.expr) -> int:
+    """A graph node for what is unpacked here of this very value, apart from all that are counted."""
+    return -(max(whole.nodes, default=0) << 32 | target.lineno << 10 | target.col_offset) - 1
 
 
 def spread(value: Value, targets: list[ast.expr]) -> list[Value]:
     """The values that `targets` get from unpacking `value`."""
+    value = unpacked(value, len(targets))
     if isinstance(value, Alike) and value.items:
         return [value.items[0]] * len(targets)
     starred = any(isinstance(target, ast.Starred) for target in targets)
@@ -118,11 +124,9 @@ def spread(value: Value, targets: list[ast.expr]) -> list[Value]:
     if isinstance(value, Flow):
         # Each is a part of its own: what becomes of one says nothing of the others.
         return [
-            changed(value, ops=(), reshaped=True, axes=None, nodes=value.nodes | {_place(target)})
+            changed(value, ops=(), reshaped=True, axes=None, nodes=value.nodes | {_share(value, target)})
             for target in targets
         ]
     if isinstance(value, Weights):
         return [value] * len(targets)
-    if flows_in(value) or carries(value):
-        return [shadowed(last_name(target)) for target in targets]
-    return [Unknown(last_name(target)) for target in targets]
+    return [made_of(last_name(target), value) for target in targets]

@@ -8,7 +8,7 @@ from gradclinic.facts import Location, LossCall, Op
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import derived
 from gradclinic.static.flow.torch_names import SETTINGS_AT
-from gradclinic.static.flow.values import Flow, Loss, changed
+from gradclinic.static.flow.values import Flow, Loss, as_tensor, changed
 from gradclinic.static.values import Const, Unknown, Value
 from gradclinic.static.walk import Arguments
 
@@ -17,6 +17,7 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
     given, target = args.get(0, "input"), args.get(1, "target")
     if given is None or args.partial:
         return Unknown(f"{loss.name}()")
+    given = as_tensor(given)
     settings = {**loss.settings, **_by_position(loss.name, args), **args.keywords}
     reduction = _reduction(settings)
     # A target is data unless it is seen to carry a graph: what it is computed from does not matter.

@@ -125,7 +125,7 @@ class Machine:
     anomaly: tuple[Location, tuple[tuple[int, int], ...]] | None = None
     """Where the detection of anomalies was switched on, and under which conditions."""
     reads_all: bool = False
-    """For a loss of the file it matters that a model ends in no softmax."""
+    """It matters that a model ends in no softmax, or keeps no graph."""
     choosing: int = 0
     """Above zero while one of several functions is called: which one is not known."""
     narrowed: list[bool] = field(default_factory=lambda: [False])

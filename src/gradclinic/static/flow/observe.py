@@ -36,6 +36,7 @@ _REMEMBERS = re.compile(
     r"lstm|gru\b|rnn|recurren|\bhx\b|stateful",
     re.I,
 )
+_RETAINS = re.compile(r"backward\([^\n]*retain_graph\s*=\s*True")
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False")
 
 
@@ -45,8 +46,8 @@ def flow_cases(tree: ast.Module, text: str, path: str, *, computes: bool = True)
     Without `computes` only other files that it hands a model to have any.
     """
     frozen = "freeze" in text or bool(_FREEZES.search(text))
-    raw = "nll_loss" in text or "NLLLoss" in text
-    machine = Machine(path, Frame(""), execute, evaluate, path, freezes=frozen, reads_all=raw)
+    curious = "nll_loss" in text or "NLLLoss" in text or bool(_RETAINS.search(text))
+    machine = Machine(path, Frame(""), execute, evaluate, path, freezes=frozen, reads_all=curious)
     machine.steps = MOST_STEPS if computes else MOST_STEPS_ELSEWHERE
     try:
         _run(machine, tree, text)

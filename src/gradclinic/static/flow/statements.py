@@ -13,10 +13,11 @@ from gradclinic.static.flow.collections import items_of
 from gradclinic.static.flow.expressions import bind, combine, evaluate, tested, truth
 from gradclinic.static.flow.hierarchies import base_of
 from gradclinic.static.flow.items import item_of, key_of, spread
+from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.machine import Kept, Machine
 from gradclinic.static.flow.tensors import new_leaf, overwritten, reshaped
 from gradclinic.static.flow.totals import adds_to_itself, restarted
-from gradclinic.static.flow.values import NO_IDS, Alike, Flow, Listed, Weights, changed, join
+from gradclinic.static.flow.values import NO_IDS, Alike, Flow, Listed, Weights, changed
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     NONE,

@@ -20,6 +20,7 @@ from gradclinic.static.flow.values import (
     carries,
     changed,
     flows_in,
+    shade_of,
     shared_ops,
 )
 from gradclinic.static.values import Const, Seq, Unknown, Value
@@ -57,17 +58,17 @@ def derived(
     if grad is False:
         return Flow(trail, grad=False, cut=cuts[0] if cuts else None, **shape)  # type: ignore[arg-type]
     live = [flow for flow in flows if flow.grad is not False]
-    unseen = any(out_of_sight(value) for value in inputs)
+    unseen = [shade for shade in (shade_of([value]) for value in inputs if out_of_sight(value)) if shade]
     node = machine.new_id()
     if owners:
         machine.log.layered[node] = owners
     return Flow(
         trail,
-        nodes=frozenset({node}).union(*(flow.nodes for flow in live)),
+        nodes=frozenset({node}).union(*(flow.nodes for flow in (*live, *unseen))),
         owners=owners.union(*(flow.owners for flow in live)),
         grad=grad,
         known=all(flow.known for flow in live) and not unseen,
-        anew=all(flow.anew for flow in live) and not unseen,
+        anew=all(flow.anew for flow in (*live, *unseen)),
         certain=all(flow.certain for flow in live),
         # Past a layer, the layers behind a cut have no other way; in a sum or product they may not need one.
         paths=tuple(

@@ -30,6 +30,7 @@ from gradclinic.static.flow.values import (
     Listed,
     Loss,
     Weights,
+    as_tensor,
     changed,
     flows_in,
 )
@@ -50,7 +51,7 @@ _IN_PLACE = frozenset({"add_", "sub_", "mul_", "div_", "clamp_", "masked_fill_",
 def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
     last = name.rsplit(".", 1)[-1]
     where = machine.at(node)
-    first = args.positional[0] if args.positional else args.keywords.get("input", NONE)
+    first = as_tensor(args.positional[0] if args.positional else args.keywords.get("input", NONE))
     if last in torch.LOSSES:
         return Loss(torch.LOSSES[last], dict(args.keywords), where)
     if last in torch.LOSS_FUNCTIONS:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from dataclasses import field, fields
 from operator import attrgetter
 from typing import TypeAlias
 
 from gradclinic.facts import CutKind, Location, Op
 from gradclinic.frozen import frozen, record
-from gradclinic.static.values import Const, Instance, Map, Seq, Unknown, Value, same
+from gradclinic.static.values import Map, Seq, Unknown, Value
 
 Ids: TypeAlias = frozenset[int]
 NO_IDS: Ids = frozenset()
@@ -150,6 +150,13 @@ class Either(Value):
 
 
 @record
+class Forms(Value):
+    """What a function gives, a tensor or a tuple, or tuples of different lengths: the taker knows which."""
+
+    options: list[Value]
+
+
+@record
 class Index(Value):
     """A loop counter: good for picking from a list, never for deciding a condition."""
 
@@ -162,12 +169,34 @@ BUILT = "<built>"
 IDENTITY = Layer("", 0, trainable=False)
 """A layer that may be missing."""
 
-SHADOW = Const("a graph made out of sight")
-"""Held by an Unknown that may carry a graph."""
+SHADOW = Flow(known=False, anew=False)
+"""Any graph at all: held by an Unknown that may carry one."""
 
 
 def shadowed(path: str) -> Unknown:
     return Unknown(path, holds=(SHADOW,))
+
+
+def made_of(path: str, *values: Value) -> Unknown:
+    """What became of `values` out of sight: it may carry the graphs that they carry."""
+    shade = shade_of(values)
+    return Unknown(path, holds=(shade,) if shade is not None else ())
+
+
+def shade_of(values: Iterable[Value], depth: int = 6) -> Flow | None:
+    """All graphs that `values` may carry, as one that is not known; None if they carry none."""
+    found: list[Flow] = []
+    for value in values:
+        if isinstance(value, Flow):
+            found += [value] if value.grad is not False else []
+        elif isinstance(value, (Unknown, Seq, Map, Forms)):
+            held = value.holds if isinstance(value, Unknown) else _held(value)
+            shade = shade_of(held, depth - 1) if depth else SHADOW  # for it may hold itself
+            found += [shade] if shade is not None else []
+    if len(found) < 2:
+        return found[0] if found else None
+    nodes = NO_IDS.union(*(flow.nodes for flow in found))
+    return Flow(nodes=nodes, known=False, anew=all(flow.anew for flow in found))
 
 
 def carries(value: Value, depth: int = 6) -> bool:
@@ -176,15 +205,37 @@ def carries(value: Value, depth: int = 6) -> bool:
         return bool(value.holds)
     if isinstance(value, Flow):
         return not value.known or value.grad is None
-    if isinstance(value, (Seq, Map)):  # which may hold itself
-        held = value.items if isinstance(value, Seq) else value.items.values()
-        return not depth or any(carries(item, depth - 1) for item in held)
+    if isinstance(value, (Seq, Map, Forms)):  # which may hold itself
+        return not depth or any(carries(item, depth - 1) for item in _held(value))
     return False
+
+
+def _held(value: Seq | Map | Forms) -> Iterable[Value]:
+    if isinstance(value, Forms):
+        return value.options
+    return value.items if isinstance(value, Seq) else value.items.values()
+
+
+def as_tensor(value: Value) -> Value:
+    """What it is, given that it is taken for a tensor."""
+    if not isinstance(value, Forms):
+        return value
+    tensor = next((option for option in value.options if isinstance(option, Flow)), None)
+    return tensor or made_of("<tuple>", *value.options)
+
+
+def unpacked(value: Value, count: int) -> Value:
+    """What it is, given that it is taken apart into so many."""
+    options = value.options if isinstance(value, Forms) else [value]
+    fitting = [option for option in options if isinstance(option, Seq) and len(option.items) == count]
+    return fitting[0] if fitting else as_tensor(value)
 
 
 def flows_in(value: Value | None, depth: int = 3) -> list[Flow]:
     if isinstance(value, Flow):
         return [value]
+    if isinstance(value, Forms):
+        return flows_in(as_tensor(value)) or flows_in(value.options[0], depth)
     if isinstance(value, Seq) and depth:
         return [flow for item in value.items for flow in flows_in(item, depth - 1)]
     if isinstance(value, Map) and depth:
@@ -202,105 +253,3 @@ def shared_ops(flows: list[Flow]) -> tuple[Op, ...]:
         # Normalised all of them, and the logarithm does least harm in any loss.
         return next(trail for trail in trails if trail[0].name == "log_softmax")
     return ()
-
-
-def join(one: Value | None, other: Value | None, path: str) -> Value:
-    """One value for what two branches left in a name."""
-    if one is None or other is None:
-        # Defined on one branch only: if it is used later, that branch was taken.
-        return one or other or Unknown(path)
-    if same(one, other):
-        return one
-    if isinstance(one, Flow) and isinstance(other, Flow):
-        return _joined(one, other)
-    module = _model_and_its_copy(one, other)
-    if module is not None:
-        return module
-    if isinstance(one, Flow) or isinstance(other, Flow):
-        flow, plain = (one, other) if isinstance(one, Flow) else (other, one)
-        assert isinstance(flow, Flow)
-        if flow.form == "number" and isinstance(plain, Const) and type(plain.value) in (int, float):
-            return flow  # Either way a number, and one way it is what was lost.
-        return changed(
-            flow, ops=(), grad=None, certain=False, cut=None, terms=(), paths=(), losses=NO_IDS,
-            known=flow.known and not carries(plain), anew=flow.anew and not carries(plain),
-            batched=False, axes=None, padded=None, choices=(),
-        )  # fmt: skip
-    if isinstance(one, Seq) and isinstance(other, Seq) and len(one.items) == len(other.items):
-        return Seq([join(a, b, path) for a, b in zip(one.items, other.items, strict=True)])
-    if isinstance(one, Map) and isinstance(other, Map) and one.items.keys() == other.items.keys():
-        return Map({key: join(value, other.items[key], path) for key, value in one.items.items()})
-    callables = Layer | Chain | Loss | Either | Instance
-    if isinstance(one, callables) and isinstance(other, callables):
-        options = [*_options(one), *(o for o in _options(other) if o not in _options(one))]
-        if len(options) <= MOST_ALTERNATIVES:
-            return Either(options)
-    if isinstance(one, Weights) and isinstance(other, Weights):
-        return Weights(one.owners | other.owners)
-    unknown = shadowed(path) if carries(one) or carries(other) else Unknown(path)
-    built = [value for side in (one, other) for value in _built(side)]
-    if built and len(built) <= MOST_ALTERNATIVES:
-        unknown.attrs[BUILT] = Seq(built)
-    return unknown
-
-
-def _built(value: Value) -> list[Value]:
-    if isinstance(value, (Chain, Instance)):
-        return [value]
-    held = value.attrs.get(BUILT) if isinstance(value, Unknown) else None
-    return held.items if isinstance(held, Seq) else []
-
-
-def _model_and_its_copy(one: Value, other: Value) -> Value | None:
-    """The model, where one branch builds it and the other loads what a run before has saved of it."""
-    for built, loaded in ((one, other), (other, one)):
-        if isinstance(built, (Layer, Chain, Instance)):
-            if isinstance(loaded, Unknown) and _LOADED.search(loaded.path):
-                return built
-            if isinstance(loaded, Flow) and loaded.grad is False and not loaded.ops:
-                return built  # As a tensor is what `torch.load` gives taken.
-    return None
-
-
-_LOADED = re.compile(r"(^|[._])(load(_checkpoint|_model)?\(\)|(\w+_)?(checkpoint|ckpt)\b)", re.I)
-
-
-def _options(value: Value) -> list[Value]:
-    return value.options if isinstance(value, Either) else [value]
-
-
-def _lost(flow: Flow, other: Flow) -> list[CutAt]:
-    """Summands that lost their graph on this branch and on the other did so too, or are not there at all.
-
-    Who detaches on one branch what trains on the other means to.
-    """
-    return [
-        term
-        for term in flow.terms
-        if term in other.terms or (term.kind is CutKind.ITEM and not term.nodes <= other.nodes)
-    ]
-
-
-def _joined(one: Flow, other: Flow) -> Flow:
-    alike = one.nodes == other.nodes
-    return Flow(
-        ops=shared_ops([one, other]),
-        nodes=one.nodes | other.nodes,
-        owners=one.owners | other.owners,
-        grad=one.grad if one.grad is other.grad else None,
-        known=one.known and other.known,
-        anew=one.anew and other.anew,
-        certain=one.certain and other.certain and alike,
-        cut=one.cut if one.cut and other.cut and one.cut.kind is other.cut.kind else None,
-        terms=tuple(dict.fromkeys((*_lost(one, other), *_lost(other, one)))),
-        paths=tuple(path for path in one.paths if path in other.paths),
-        scalar=one.scalar and other.scalar,
-        losses=one.losses | other.losses,
-        divided=one.divided or other.divided,
-        form=one.form if one.form == other.form else "tensor",
-        axes=one.axes if one.axes == other.axes else None,
-        batched=one.batched and other.batched,
-        reshaped=one.reshaped or other.reshaped,
-        padded=one.padded if one.padded == other.padded else None,
-        choices=one.choices if one.choices == other.choices else (),
-    )

@@ -1,0 +1,88 @@
+"""What calls give that cannot be followed: by their names, and by what they are given."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from gradclinic.static import words
+from gradclinic.static.flow.machine import Machine
+from gradclinic.static.flow.values import Flow, carries, flows_in, made_of, shade_of
+from gradclinic.static.values import Unknown, Value
+from gradclinic.static.walk import Arguments
+
+
+def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node: ast.Call) -> Value:
+    """A function of another file: what it returns may hold any graph it was given, and more."""
+    values = args.all()
+    given = [flow for value in values for flow in flows_in(value)]
+    live = [flow for flow in given if flow.grad is not False]
+    path = func.path if isinstance(func, Unknown) else name
+    machine.log.checked.update(flow.unchecked for flow in given if flow.unchecked is not None)
+    if live and not words.harmless(name):
+        machine.log.handed_out += [(len(machine.log.uses), flow) for flow in live]
+    if _computes(func, name) or (given and _is_part(func, name)):
+        machine.ids += 1
+        shade = shade_of(values) or Flow()
+        nodes = frozenset({machine.ids}) | shade.nodes
+        anew = shade.anew and not any(_may_share(value) for value in values)
+        return Flow(
+            nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew,
+            scalar=words.CRITERION_NAME.search(name) is not None,
+        )  # fmt: skip
+    if words.harmless(name) or _COUNTS.search(name):
+        return Unknown(f"{path}()")
+    may = bool(live) or any(carries(value) for value in values) or carries(func)
+    return made_of(f"{path}()", func, *values) if may else Unknown(f"{path}()")
+
+
+def _may_share(value: Value) -> bool:
+    """Whether it was made out of sight by something that does not sound like data, and of nothing seen."""
+    if not isinstance(value, Unknown) or value.holds:
+        return False
+    return "()" in value.path and not _DATA.search(value.path) and not _COUNTS.search(value.path)
+
+
+def _computes(func: Value, name: str) -> bool:
+    """Whether it sounds like running a model or a loss on something."""
+    # `D` and `G` are models, `Net` is a class.
+    if (name[:1].isupper() and len(name) > 1) or _PREPARES.match(name):
+        return False
+    receiver = func.path.rsplit(".", 1)[-1] if isinstance(func, Unknown) else ""
+    return bool(
+        words.LOSS_FUNCTION.search(name)
+        or words.MODEL_NAME.search(name)
+        or (name in _FORWARDS and (words.MODEL_NAME.search(receiver) or A_MODEL.search(receiver)))
+    )
+
+
+def _is_part(func: Value, name: str) -> bool:
+    """`model.extractor(x)`: given a tensor, a part of a model is run as the whole of it would be."""
+    return (
+        isinstance(func, Unknown)
+        and bool(_WHOLE.search(func.path))
+        and not (_PREPARES.match(name) or _DOES_MORE.match(name) or words.harmless(name))
+    )
+
+
+_COUNTS = words.Pattern(r"(mask|lengths?|(^|_)ind(ex|ices))[()\[\]]*$", re.I)
+"""Functions that give whole numbers or truths, behind which there is no graph."""
+_WHOLE = words.Pattern(
+    r"(^|\.)(\w+_)?(model|net|network|bert|backbone)\d?(\.(module|\w*(encoder|decoder|predictor|embeddings?)))*$",
+    re.I,
+)
+_DOES_MORE = words.Pattern(
+    r"_?(train|fit|optim|step|zero|parameters|named|state|add|register|append|apply|sample|generate)"
+)
+_PREPARES = words.Pattern(
+    r"_?(build|create|get|make|load|init|setup|set|prepare|wrap|save|update|log|reset|print|plot)"
+)
+A_MODEL = words.Pattern(
+    r"(Net|Network|Model|Encoder|Decoder|Critic|Actor|Policy|Generator|Discriminator|Classifier)(\w?|V?\d)\(\)$"
+)
+"""One of a class out of sight, by the name of the class: `networks.ValueNetwork()`."""
+_DATA = words.Pattern(r"^torch\.|[Ll]oad|[Dd]ata|[Bb]atch|[Ss]ampl|[Mm]emory|[Bb]uffer|[Rr]eplay|next|env")
+_FORWARDS = words.names(
+    "forward encode decode embed embedding embeddings predict evaluate evaluate_actions sample_normal "
+    "get_value training_step"
+)

@@ -1,0 +1,184 @@
+"""Graphs kept for nobody, parts of which are made out of sight; and such as may be gone through again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from gradclinic.engine import judge
+from gradclinic.static import observe_source
+from tests.static.reading import TORCH, marked, told
+
+OUTPUTS_UNPACKED = """
+def run(model, loader, optimizer, criterion):
+    for x, y in loader:
+        scores, chances = model(x)
+        loss = criterion(scores, y) + F.mse_loss(chances, y)
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)  # GC209
+        optimizer.step()
+"""
+
+SCORES_TURNED_AROUND_ELSEWHERE = """
+from einops import rearrange
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return rearrange(self.head(x), "b c -> c b")
+
+def run(loader):
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward(retain_graph=True)  # GC209
+        optimizer.step()
+"""
+
+WEIGHTED_BY_A_NUMBER = """
+class Trainer:
+    def __init__(self, model, optimizer, weight: float, num_classes):
+        self.model, self.optimizer = model, optimizer
+        self.weight, self.num_classes = weight, num_classes
+
+    def run(self, loader):
+        for x, y in loader:
+            loss = self.weight * F.mse_loss(self.model(x), F.one_hot(y, self.num_classes).float())
+            self.optimizer.zero_grad()
+            loss.backward(retain_graph=True)  # GC209
+            self.optimizer.step()
+"""
+
+FAKES_DETACHED_BEHIND_A_FUNCTION = """
+from layouts import combine
+
+def run(G, D, loader, of_g, of_d):
+    for real, label in loader:
+        fake = combine(G(torch.randn(8, 100)), label)
+        of_d.zero_grad()
+        loss = F.softplus(D(fake.detach())).mean() + F.softplus(-D(real)).mean()
+        loss.backward(retain_graph=True)  # GC209
+        of_d.step()
+        of_g.zero_grad()
+        F.softplus(-D(fake)).mean().backward()
+        of_g.step()
+"""
+
+TOLD = {name: text for name, text in list(globals().items()) if name.isupper() and name != "TORCH"}
+
+FAKES_USED_TWICE_BEHIND_A_FUNCTION = """
+from layouts import combine
+
+def run(G, D, loader, of_g, of_d):
+    for real, label in loader:
+        fake = combine(G(torch.randn(8, 100)), label)
+        of_d.zero_grad()
+        loss = F.softplus(D(fake)).mean() + F.softplus(-D(real)).mean()
+        loss.backward(retain_graph=True)
+        of_d.step()
+        of_g.zero_grad()
+        F.softplus(-D(fake)).mean().backward()
+        of_g.step()
+"""
+
+PARTS_OF_ONE_OUTPUT = """
+def run(model, loader, optimizer, criterion):
+    for x, y in loader:
+        scores, chances = model(x)
+        optimizer.zero_grad()
+        criterion(scores, y).backward(retain_graph=True)
+        F.mse_loss(chances, y).backward()
+        optimizer.step()
+"""
+
+FEATURES_MADE_ONCE = """
+def run(body, head, images, y, optimizer):
+    features, mask = body(images)
+    for _ in range(100):
+        optimizer.zero_grad()
+        loss = F.mse_loss(head(features), y)
+        loss.backward(retain_graph=True)
+        optimizer.step()
+"""
+
+EXPERIENCE_WITH_ITS_GRAPH = """
+from memories import aggregate
+
+def run(policy, memory, optimizer, epochs: int):
+    advantages, chances = aggregate(policy, memory)
+    for _ in range(epochs):
+        ratio = torch.exp(chances - chances.detach())
+        optimizer.zero_grad()
+        (-(ratio * advantages.detach()).mean()).backward(retain_graph=True)
+        optimizer.step()
+"""
+
+WEIGHTED_BY_WHAT_IS_LEARNED = """
+class Trainer:
+    def __init__(self, model, optimizer, balance):
+        self.model, self.optimizer, self.balance = model, optimizer, balance
+
+    def run(self, loader):
+        for x, y in loader:
+            loss = self.balance * F.mse_loss(self.model(x), y)
+            self.optimizer.zero_grad()
+            loss.backward(retain_graph=True)
+            self.optimizer.step()
+"""
+
+RIGHT = {
+    name: text
+    for name, text in list(globals().items())
+    if name.isupper() and name not in {"TORCH", "TOLD", *TOLD}
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_graph_kept_for_nobody_is_told(name: str) -> None:
+    source = TORCH + dedent(TOLD[name])
+    assert told(source) == marked(source)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_graph_that_may_be_gone_through_again_is_not(name: str) -> None:
+    assert told(TORCH + dedent(RIGHT[name])) == set()
+
+
+NET = """
+from einops import rearrange
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 3)
+        self.before = 0.0
+
+    def forward(self, x):
+        h = rearrange(self.head(x), "b c -> c b") + self.before
+        self.before = {kept}
+        return h
+"""
+
+
+@pytest.mark.parametrize(("kept", "codes"), [("h.detach()", {"GC209"}), ("h", set())])
+def test_a_model_of_another_file_is_asked_what_it_keeps(kept: str, codes: set[str], tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(TORCH + NET.format(kept=kept))
+    source = TORCH + dedent("""
+        from nets import Net
+
+        def run(loader):
+            net = Net()
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for x, y in loader:
+                optimizer.zero_grad()
+                F.mse_loss(net(x), y).backward(retain_graph=True)
+                optimizer.step()
+        """)
+    findings = judge([observe_source(source, str(tmp_path / "train.py"))])
+    assert {finding.code for finding in findings} == codes
