@@ -108,7 +108,7 @@ def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.C
             call(walk, found, args, node, attr) if found is not None else Unknown(f"{base.qualname}.{attr}()")
         )
     if isinstance(base, (Seq, Map)):
-        return call_collection(base, attr, args)
+        return call_collection(base, attr, args, unsure=bool(walk.unsure))
     handled = methods.call_known(walk, base, attr, args, node)
     if handled is not None:
         return handled

@@ -52,7 +52,7 @@ def truth(value: Value) -> bool | None:
     if isinstance(value, ActorRef):
         return True if value.built else None
     if isinstance(value, Seq):
-        return bool(value.items)
+        return None if value.perhaps else bool(value.items)
     if isinstance(value, (Grad, Func, ClassDef, Instance, Lib)):
         return True
     return None
@@ -121,7 +121,8 @@ def compare(walk: Walk, left: Value, op: ast.cmpop, right: Value) -> Value:
         if known is not None:
             return Const(known == isinstance(op, ast.Is))
     elif isinstance(op, (ast.In, ast.NotIn)):
-        return _named(left, op, right)
+        held = _contains(right, left)
+        return _named(left, op, right) if held is None else Const(held == isinstance(op, ast.In))
     elif isinstance(left, Num) and isinstance(right, Num):
         if left.value is not None and right.value is not None and _comparable(left, op, right):
             return Const(_COMPARE[type(op)](left.value, right.value))
@@ -131,6 +132,18 @@ def compare(walk: Walk, left: Value, op: ast.cmpop, right: Value) -> Value:
         except TypeError:
             return _named(left, op, right)
     return _named(left, op, right)
+
+
+def _contains(container: Value, value: Value) -> bool | None:
+    """`phase in ("train", "val")`, where all of it is written out."""
+    if not isinstance(value, Const):
+        return None
+    if isinstance(container, Const) and isinstance(container.value, str) and isinstance(value.value, str):
+        return value.value in container.value
+    if not isinstance(container, Seq) or container.perhaps:
+        return None
+    known = [item.value for item in container.items if isinstance(item, Const)]
+    return value.value in known if len(known) == len(container.items) else None
 
 
 def _comparable(left: Num, op: ast.cmpop, right: Num) -> bool:

@@ -7,8 +7,10 @@ from gradclinic.static.values import NONE, Const, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments
 
 
-def call_collection(base: Seq | Map, attr: str, args: Arguments) -> Value:
+def call_collection(base: Seq | Map, attr: str, args: Arguments, *, unsure: bool) -> Value:
+    """`unsure`: whether it is called at all is not known."""
     if isinstance(base, Seq):
+        base.perhaps = base.perhaps or (unsure and not base.items)
         if attr == "append" and args.positional and len(base.items) < MOST_HELD:
             base.items.append(args.positional[0])
         elif attr == "extend" and args.positional:

@@ -16,6 +16,7 @@ from gradclinic.static.values import (
     Accelerator,
     ActorRef,
     Const,
+    Criterion,
     Func,
     Grad,
     Instance,
@@ -70,6 +71,8 @@ def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Ca
         if attr == "backward":  # `loss = 0` that branches not followed here have added to
             backward(walk, base, node)
         return Unknown(f"<{attr}>")
+    if isinstance(base, Criterion):
+        return base if attr in _SAME_MODEL else None
     return base if isinstance(base, Stream) else None
 
 

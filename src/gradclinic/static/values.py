@@ -176,6 +176,8 @@ class Partial(Value):
 @record
 class Seq(Value):
     items: list[Value]
+    perhaps: bool = False
+    """Some of the items were added on a branch that may not be taken."""
 
 
 @record
