@@ -35,6 +35,7 @@ ACTS = {
     "manual_backward": Can.BACKWARD | Can.TELL,
     "step": Can.STEP | Can.TELL,
     "manual_step": Can.STEP | Can.TELL,
+    "optimizer_step": Can.STEP | Can.TELL,
     "zero_grad": Can.NOTHING,
     "unscale_": Can.TELL,
     "scale_loss": Can.NOTHING,

@@ -20,6 +20,7 @@ from gradclinic.static.values import (
     NONE,
     NOTHING,
     Accelerator,
+    ActorRef,
     Const,
     Criterion,
     Grad,
@@ -298,6 +299,14 @@ def _sum(source: Value) -> Value:
     return result
 
 
+def _step_of_all_cores(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
+    """`xm.optimizer_step(optimizer)`: averages the gradients of all cores, and steps."""
+    optimizer = args.get(0, "optimizer")
+    if not name.startswith("torch_xla.") or not isinstance(optimizer, ActorRef):
+        return None
+    return methods.call_known(walk, optimizer, "step", Arguments(), node)
+
+
 _TORCH: dict[str, Callable[[Walk, str, Arguments, ast.Call], Value | None]] = {
     **dict.fromkeys(words.TORCH_OPTIMIZERS, _optimizer),
     **dict.fromkeys(words.TORCH_SCHEDULES, _schedule),
@@ -307,4 +316,5 @@ _TORCH: dict[str, Callable[[Walk, str, Arguments, ast.Call], Value | None]] = {
     "Fabric": _accelerator,
     "initialize": _engine,
     "from_pretrained": _pretrained,
+    "optimizer_step": _step_of_all_cores,
 }

@@ -33,7 +33,7 @@ def acts(text: str) -> bool:
 
 def _called(word: str, text: str) -> bool:
     """Whether it is called by that name, not defined. What begins with letters is searched for fast."""
-    pattern = rf"{word}(?<!def {word})(?:(?<!\w{word})|(?<=manual_{word}))\s*[\[(\\]"
+    pattern = rf"{word}(?<!def {word})(?:(?<!\w{word})|(?<=manual_{word})|(?<=optimizer_{word}))\s*[\[(\\]"
     return word in text and re.search(pattern, text) is not None
 
 
