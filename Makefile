@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: bench-lint bench-run fuzz-lint bench-step demo test test-integrations trials lint docs docs-rules clean
+.PHONY: bench-lint bench-run fuzz-lint bench-step demo test test-integrations trials lint docs docs-rules clean compiled
 
 demo: $(STAMP)
 	$(BIN)/gradclinic demo
@@ -38,12 +38,17 @@ bench-step: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m benchmarks.step
 
-bench-lint: $(STAMP)
+bench-lint: $(STAMP) compiled
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m benchmarks.lint $(FILES)
 
 fuzz-lint: $(STAMP)
 	PYTHONPATH=. nice $(BIN)/python -m benchmarks.fuzz_lint
+
+# As pip does for what it installs, but not for an editable install: without it, every start compiles the sources
+# again where Python is told to write no bytecode.
+compiled: $(STAMP)
+	$(BIN)/python -m compileall -q src
 
 clean:
 	rm -rf $(VENV) build dist
@@ -52,4 +57,5 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[torch,dev]'
+	$(BIN)/python -m compileall -q src
 	touch $@
