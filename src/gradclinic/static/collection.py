@@ -39,6 +39,8 @@ class Facts:
     """It calls something that might do more than its name says."""
     exposes: set[str] = field(default_factory=set)
     """Names within the reach of such calls."""
+    applies: bool = False
+    """It, or a statement inside it, calls something that might be any object."""
     loops: list[ast.For | ast.AsyncFor | ast.While] = field(default_factory=list)
     returns: bool = False
     periods: list[int | str] = field(default_factory=list)
@@ -50,6 +52,7 @@ class Facts:
         self.reaches |= other.reaches
         self.assigns |= other.assigns
         self.exposes |= other.exposes
+        self.applies |= other.applies
         self.loops += other.loops
         self.returns |= other.returns
 
@@ -255,5 +258,6 @@ class Collection:
         facts.can |= told.can
         by_any_name = called == "getattr" and isinstance(node.func, ast.Call)
         facts.calls_out = facts.calls_out or told.calls_out or by_any_name
+        facts.applies = facts.applies or facts.calls_out
         if told.scales and len(node.args) + len(node.keywords) >= 2:
             facts.can |= Can.ACT | Can.TELL | Can.BACKWARD | Can.STEP

@@ -47,6 +47,7 @@ class Survey(Collection):
         self.add(tree)
         defined = self.functions.keys() | self.classes.keys()
         self._callable = defined | {f".{name}" for name in defined}
+        self._called_objects = self._of_objects("__call__")
         self.moduli = self._moduli()
         self.guarded = any(facts.can & Can.GUARD for facts in self.pieces.values())
         """Whether anything in the file is done every k-th time only."""
@@ -70,7 +71,7 @@ class Survey(Collection):
             facts = self.of_expression(node) if isinstance(node, ast.expr) else Facts()
             self.pieces[node] = facts
         self._can[node] = facts.can
-        total = facts.can | self._called(facts.reaches)
+        total = facts.can | self._called(facts)
         self._can[node] = total
         return total
 
@@ -87,15 +88,16 @@ class Survey(Collection):
             total |= self.can(statement)
         return total
 
-    def _called(self, names: set[str]) -> int:
+    def _called(self, facts: Facts) -> int:
         total = Can.NOTHING
-        for function in self._defined(names):
+        for function in self._defined(facts):
             total |= self.can(function)
         return total & ~(Can.LEAVE | Can.STOP)
 
-    def _defined(self, names: set[str]) -> list[FunctionNode]:
+    def _defined(self, facts: Facts) -> list[FunctionNode]:
+        """The functions of the project that a piece of code may call."""
         found: list[FunctionNode] = []
-        for written in names & self._callable:
+        for written in facts.reaches & self._callable:
             name = written.removeprefix(".")
             # An attribute of something is no function of the module itself.
             bare = name == written
@@ -104,9 +106,23 @@ class Survey(Collection):
                 found += [
                     f for f in self.functions.get("__init__", ()) if self.owners.get(f) is self.classes[name]
                 ]
-        if "__call__" in self.functions and names:
-            found += self.functions["__call__"]
+        if facts.applies:
+            found += self._called_objects
         return found
+
+    def _of_objects(self, method: str) -> list[FunctionNode]:
+        """Methods by that name of the classes of which there may be an object: somebody names the class or an
+        heir, or an object calls itself. Whatever is called may be it."""
+        methods = self.functions.get(method, [])
+        if not methods or "self" in self.applied:
+            return methods
+        named = {name for _, own in self.own for name in own.mentions} & self.classes.keys()
+        waiting = list(named)
+        while waiting:
+            bases = {last_name(base) for base in self.classes[waiting.pop()].bases} & self.classes.keys()
+            waiting += bases - named
+            named |= bases
+        return [function for function in methods if getattr(self.owners.get(function), "name", "") in named]
 
     def _is_member(self, function: FunctionNode) -> bool:
         return function in self.owners or function in self.nested or function in self.foreign
@@ -123,7 +139,7 @@ class Survey(Collection):
             or any(
                 self.beats_inside(loop) or self.owns_beat(loop) for loop in facts.loops if loop is not node
             )
-            or any(self.beats_inside(function) for function in self._defined(facts.reaches))
+            or any(self.beats_inside(function) for function in self._defined(facts))
         )
         self._beats[node] = found
         return found
@@ -158,5 +174,5 @@ class Survey(Collection):
             for loop in facts.loops
             if loop is not node and (self.beats_inside(loop) or self.owns_beat(loop)) and not is_window(loop)
         ]
-        called = [self._depth(function, seen) for function in self._defined(facts.reaches)]
+        called = [self._depth(function, seen) for function in self._defined(facts)]
         return max([0, *inner, *called])
