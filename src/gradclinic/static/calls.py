@@ -8,7 +8,7 @@ import re
 from gradclinic.static import methods, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
-from gradclinic.static.containers import call_collection
+from gradclinic.static.containers import call_collection, call_unseen
 from gradclinic.static.joining import joined
 from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
@@ -86,7 +86,7 @@ def _names_a_class(name: str) -> bool:
 
 def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
     if isinstance(base, Unknown):
-        handled = methods.call_known(walk, base, attr, args, node)
+        handled = call_unseen(base, attr) or methods.call_known(walk, base, attr, args, node)
         return handled or call(walk, get_attribute(walk, base, attr), args, node, attr)
     if isinstance(base, Lib):
         return call(walk, library(f"{base.name}.{attr}"), args, node, attr)

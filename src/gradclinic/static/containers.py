@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradclinic.static.arithmetic import MOST_HELD
-from gradclinic.static.values import NONE, Const, Map, Seq, Unknown, Value
+from gradclinic.static.values import NONE, Const, Map, Seq, Stream, Unknown, Value
 from gradclinic.static.walk import Arguments
 
 
@@ -37,3 +37,12 @@ def call_mapping(base: Map, attr: str, args: Arguments) -> Value:
     if attr == "update" and args.positional and isinstance(args.positional[0], Map):
         base.items.update(args.positional[0].items)
     return Unknown(f"<dict>.{attr}()")
+
+
+def call_unseen(base: Unknown, attr: str) -> Value | None:
+    """What a dictionary out of sight gives to a loop: the same objects, however they are asked for."""
+    if attr == "values":
+        return base
+    if attr == "items":
+        return Stream(base.path, zipped=(Unknown(f"{base.path}.keys()"), base))
+    return None

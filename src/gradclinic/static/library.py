@@ -222,6 +222,8 @@ def _stream(walk: Walk, last: str, args: Arguments) -> Value:
         if last == "zip" and all(isinstance(value, Seq) for value in args.positional):
             rows = zip(*(value.items for value in args.positional if isinstance(value, Seq)), strict=False)
             return Seq([Seq(list(row)) for row in rows])
+        if last == "zip" and len(args.positional) > 1:
+            return Stream(name_of(source), zipped=tuple(args.positional))
     if last == "trange":
         return Range(source)
     return source

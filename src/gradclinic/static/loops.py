@@ -39,7 +39,7 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
         _run(walk, node, [item_of(walk, source, node.target, 0)])
         return
     first = item_of(walk, source, node.target, 0)
-    if isinstance(first, ActorRef) or (isinstance(first, Seq) and any(map(_is_actor, first.items))):
+    if _is_actor(first):
         _run(walk, node, [first])  # It stands for all of them: twice the same would be stepped twice.
         return
     owns = walk.survey.owns_beat(node) and _may_beat(walk, node, source)
@@ -51,7 +51,8 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
 
 
 def _is_actor(value: Value) -> bool:
-    return isinstance(value, ActorRef)
+    """An optimizer, a schedule or a scaler, by itself or beside its number and others."""
+    return isinstance(value, ActorRef) or (isinstance(value, Seq) and any(map(_is_actor, value.items)))
 
 
 def _may_beat(walk: Walk, node: ast.For | ast.AsyncFor, source: Value) -> bool:

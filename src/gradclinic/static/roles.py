@@ -83,7 +83,7 @@ def named(walk: Walk, label: str, path: str, given: Keys | None) -> Value | None
     """What an unseen call must have made, by the name of its result; None when the name says nothing."""
     name = label.rsplit(".", 1)[-1]
     role = role_of(walk.survey, name) if label else ""
-    if role in ACTOR_ROLES:
+    if role in ACTOR_ROLES and not _several(walk, name):
         made = actor(walk, ACTOR_ROLES[role], label)
         if role == "optimizer" and given:
             walk.recorder.extend(made.id, given)
@@ -95,13 +95,17 @@ def named(walk: Walk, label: str, path: str, given: Keys | None) -> Value | None
     return Criterion(mean=None) if role == "criterion" else None
 
 
+def _several(walk: Walk, name: str) -> bool:
+    """`optimizers`, unless it is stepped as one."""
+    return name.endswith("s") and "step" not in walk.survey.methods_of.get(name, ())
+
+
 def infer(walk: Walk, name: str, path: str) -> Value:
     """A value for something called `name`, reached by `path`, that was never assigned in sight."""
     if words.SETTINGS.search(path) or words.SETTING_NAME.search(name):
         return _setting(walk, name, path)
     role = role_of(walk.survey, name)
-    several = name.endswith("s") and "step" not in walk.survey.methods_of.get(name, ())
-    if role in ACTOR_ROLES and not several:
+    if role in ACTOR_ROLES and not _several(walk, name):
         return actor(walk, ACTOR_ROLES[role], path)
     if role == "model":
         return Model(frozenset({path}), path)

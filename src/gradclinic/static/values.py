@@ -199,6 +199,8 @@ class Stream(Value):
     counted: bool = False
     start: int = 0
     source: Value | None = None
+    zipped: tuple[Value, ...] = ()
+    """Each item has one of each of these."""
 
 
 @record
