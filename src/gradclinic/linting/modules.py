@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from functools import lru_cache
 
 from gradclinic.source_text import UnreadableSource, read_source
 from gradclinic.static import Find, Module, words
+from gradclinic.static.legacy import parse
 
 MOST_PARENTS = 4
 """How far above a file the directory may lie that its imports start from."""
@@ -82,6 +82,6 @@ def _module(file: str, changed: int, size: int) -> Module | None:
         text = read_source(file).text
         if not any(word in text for word in TELLING):
             return None
-        return Module(file, ast.parse(text, file), words.speaks_of_losses(text))
+        return Module(file, parse(text, file), words.speaks_of_losses(text))
     except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -10,6 +10,7 @@ from gradclinic.static import words
 from gradclinic.static.abilities import ACTS, Can, named
 from gradclinic.static.syntax import (
     PART_FIELDS,
+    bound_by_import,
     children,
     command_line_default,
     last_name,
@@ -67,6 +68,15 @@ class Names:
 
 def _without_gradients(node: ast.expr) -> bool:
     return last_name(node) in ("no_grad", "inference_mode")
+
+
+def _receiver(node: ast.expr) -> str:
+    """What a method is called on; `state["scaler"]` is no `state`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        key = node.slice.value
+        if isinstance(key, str) and words.SCALER_NAME.search(key):
+            return key
+    return last_name(node)
 
 
 class Collection:
@@ -135,6 +145,8 @@ class Collection:
         ):
             for target in node.targets:
                 self.constants[last_name(target)] = node.value.value
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            facts.assigns.update(bound_by_import(node))  # `try: from apex import amp`
         if isinstance(node, ast.Assign) and last_name(node.targets[0]) == "requires_grad":
             facts.can |= Can.FREEZE
             self.unfreezes = self.unfreezes or unfreezes(node)
@@ -246,7 +258,7 @@ class Collection:
         if unfreezes(node):
             self.unfreezes = True
         if isinstance(node.func, ast.Attribute):
-            receiver = last_name(node.func.value)
+            receiver = _receiver(node.func.value)
             self.methods_of.setdefault(receiver, set()).add(called)
             if called in ("scale", "update") and words.SCALER_NAME.search(receiver):
                 facts.can |= Can.ACT | Can.TELL

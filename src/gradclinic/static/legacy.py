@@ -1,4 +1,4 @@
-"""Sources as Python reads them, and those of the first years of torch, whose only sin is `print x`."""
+"""Sources as Python reads them, and those of the first years of torch, with `print x` and `async=True`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,30 @@ import re
 import symtable
 
 _PRINT = r"(?m)^([ \t]*)print[ \t]+[^=(\s].*$"
+_ASYNC = r"\basync(?=\s*=[^=])"
+"""`x.cuda(async=True)`, an argument like any other until Python 3.7 made a keyword of its name."""
 
 
 def parse(text: str, path: str) -> ast.Module:
-    """The syntax tree, with print statements passed over. SyntaxError is that of `ast.parse`."""
+    """The syntax tree, with such words passed over. SyntaxError is that of `ast.parse`."""
     try:
         return ast.parse(text, path)
     except SyntaxError as error:
-        if "Missing parentheses in call to 'print'" not in str(error.msg):
+        readable = _today(text, str(error.msg))
+        if readable == text:
             raise
         try:
-            return ast.parse(re.sub(_PRINT, r"\1pass", text), path)
+            return ast.parse(readable, path)
         except SyntaxError:
             raise error from None
+
+
+def _today(text: str, complaint: str) -> str:
+    """What stands elsewhere on a line keeps its place."""
+    readable = re.sub(_ASYNC, "_sync", text)
+    if "Missing parentheses in call to 'print'" not in complaint and readable == text:
+        return text
+    return re.sub(_PRINT, r"\1pass", readable)
 
 
 def check(text: str, path: str) -> None:

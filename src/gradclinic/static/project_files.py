@@ -7,6 +7,8 @@ import os
 import re
 from functools import lru_cache
 
+from gradclinic.static.legacy import parse
+
 MOST_LEVELS = 6
 """How far above the file the root of its project is looked for."""
 MOST_HOPS = 3
@@ -27,7 +29,7 @@ def parsed(path: str, changed: int, size: int, telling: re.Pattern[str] | None =
             text = file.read()
         if telling and os.path.basename(path) != "__init__.py" and not telling.search(text):
             return None
-        return ast.parse(text)
+        return parse(text, path)
     except (OSError, SyntaxError, ValueError, RecursionError):
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from gradclinic.static import words
 
@@ -39,6 +40,45 @@ _TORCH_METHODS = words.names("train eval step zero_grad backward forward state_d
 def is_window(loop: ast.AST) -> bool:
     """`for _ in range(accumulation_steps)`: the micro-batches of one update."""
     return isinstance(loop, ast.For) and bool(words.ACCUMULATION_NAME.search(" ".join(names_in(loop.iter))))
+
+
+def is_count(part: ast.AST) -> TypeGuard[ast.BinOp]:
+    """`(i + 1) % k`."""
+    return isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod)
+
+
+def asks_at_zero(test: ast.expr) -> bool:
+    """`i % k == 0` or `not i % k`, of a count as it is: true of the first one."""
+    for part in nodes_in(test):
+        asked: ast.AST | None = None
+        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+            asked = part.operand
+        elif isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq):
+            zero = part.comparators[0]
+            asked = part.left if isinstance(zero, ast.Constant) and zero.value == 0 else None
+        if asked is not None and is_count(asked) and isinstance(asked.left, (ast.Name, ast.Attribute)):
+            return True
+    return False
+
+
+def reached_at(test: ast.expr) -> set[str]:
+    """The names that are asked whether they have come up to something: `seen >= limit`."""
+    return {
+        last_name(part.left)
+        for part in nodes_in(test)
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.GtE, ast.Gt, ast.Eq))
+        if isinstance(part.left, (ast.Name, ast.Attribute))
+    }
+
+
+def set_to_zero(body: list[ast.stmt]) -> set[str]:
+    zero = [
+        part
+        for statement in body
+        for part in nodes_in(statement)
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant) and part.value.value == 0
+    ]
+    return {last_name(target) for part in zero for target in part.targets}
 
 
 def is_listed(loop: ast.AST) -> bool:
@@ -134,6 +174,11 @@ def _is_torchs(receiver: str) -> bool:
         pattern.search(receiver)
         for pattern in (words.MODEL_NAME, words.OPTIMIZER_NAME, words.SCHEDULE_NAME, words.SCALER_NAME)
     ) and not words.DRIVER_NAME.search(receiver)
+
+
+def bound_by_import(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """The names an import gives a value to."""
+    return [alias.asname or alias.name.partition(".")[0] for alias in node.names]
 
 
 def targets_of(node: ast.stmt) -> list[ast.expr]:
