@@ -16,7 +16,7 @@ from gradclinic.static.choices import Choices, Path, before, foreseen
 
 T = TypeVar("T")
 MOST_PATHS = 48
-MOST_COMBINED = 5
+MOST_COMBINED = 8
 """Conditions that are still combined, two by two."""
 
 
@@ -33,7 +33,8 @@ def explore(
     flips: dict[tuple[Choices, str], Path] = {}
     walked: set[frozenset[tuple[str, bool]]] = set()
     known: set[str] = set()
-    telling: list[str] = []
+    telling: dict[str, dict[str, bool]] = {}
+    """What tells, with the answers that must be no for it to be asked."""
 
     def note(path: Path) -> None:
         walked.add(frozenset(path.choices.asked.items()))
@@ -56,14 +57,16 @@ def explore(
             path = Path(choices, shape(outcomes[-1]))
         flips[origin.choices, flipped] = path
         if path.shape != origin.shape:
-            telling.append(flipped)
+            telling[flipped] = {c: a for c, a in before(origin.choices, flipped).items() if not a}
         note(path)
     if waiting:
         return []
     if not 1 < len(telling) <= MOST_COMBINED:
         return outcomes
     for pair in combinations(telling, 2):
-        forced = {condition: condition not in pair for condition in telling}
+        # `if gpu >= 0 and not plain`: that `plain` tells is seen only where the first half holds.
+        forced = {c: a for told in pair for c, a in telling[told].items()}
+        forced |= {condition: condition not in pair for condition in telling}
         if any(all(forced.get(c, a) == a for c, a in path) for path in walked):
             continue
         if not afford(1):
