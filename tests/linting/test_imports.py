@@ -346,3 +346,40 @@ def test_a_schedule_of_the_project_is_asked_whether_it_is_one_of_torchs(base, co
     rates = f"from torch.optim.lr_scheduler import LambdaLR\nclass WarmupCosineSchedule({base}):\n    pass\n"
     project(train=loop, rates=rates)
     assert found("train.py") == codes
+
+
+BESIDE = """\
+import torch
+from torch import nn
+from own.steps import run_step
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = run_step(model, x, y).mean()
+        loss.backward()
+        optimizer.step()
+"""
+LOOKING_ON = """\
+from torch.nn import functional as F
+from own.parts import scores
+
+def run_step(model, x, y):
+    return F.cross_entropy(scores(model, x), y, reduction="none")
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "codes"),
+    [
+        ("def scores(model, x):\n    return model(x)\n", ["main.py:9 GC101"]),
+        ("def scores(model, x):\n    model.zero_grad()\n    return model(x)\n", []),
+        ("def scores(model, x):\n    model.update_and_clear()\n    return model(x)\n", []),
+        ("import own.more\n\ndef scores(model, x):\n    return own.more.scores(model, x)\n", []),
+        ("def others(model, x):\n    return model(x)\n", []),
+    ],
+)
+def test_what_trains_nothing_wherever_it_leads_hides_nothing(parts, codes, project):
+    files = {"own/__init__.py": "", "own/more.py": "", "own/steps.py": LOOKING_ON, "own/parts.py": parts}
+    project(files, main=BESIDE)
+    assert found("main.py") == codes

@@ -23,6 +23,23 @@ def run(model, loader, args):
             optimizer.zero_grad()
 """
 
+A_LOSS_OF_TWO = """
+from losses import Smoothed
+
+def run(model, loader, args):
+    if args.smoothing > 0:
+        criterion = Smoothed(args.smoothing)
+    else:
+        criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step, (x, y) in enumerate(loader):
+        loss = criterion(model(x), y)
+        loss.backward()  # GC106
+        if (step + 1) % args.grad_accum == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
 A_LOSS_BY_CONFIGURATION = """
 import factory
 

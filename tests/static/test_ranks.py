@@ -135,3 +135,40 @@ def test_passes_repeated_by_a_method_or_a_generator_are_epochs() -> None:
     assert "GC904" not in codes_by_lint(CLASS.format(told="self.sampler.set_epoch(self.passes)"))
     assert "GC904" in codes_by_lint(ENDLESS.format(shuffle=True))
     assert "GC904" not in codes_by_lint(ENDLESS.format(shuffle=False))
+
+
+A_MODULE_THAT_ACTS = """
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+        self.body.eval()
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+class Runner:
+    def __init__(self):
+        self.net = Net()
+
+    def train(self, loader, parts, steps):
+        net = DDP(self.net)
+        net.train()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(steps):
+            optimizer.zero_grad()
+            for _ in range(parts):
+                x, y = next(loader)
+                (nn.functional.mse_loss(net(x), y) / parts).backward()
+            optimizer.step()
+"""
+
+
+def test_a_module_whose_class_does_more_than_compute_is_one_to_wrap():
+    assert codes_by_lint(A_MODULE_THAT_ACTS) == ["GC901"]
+    assert codes_by_lint(A_MODULE_THAT_ACTS.replace("DDP(self.net)", "nn.DataParallel(self.net)")) == []

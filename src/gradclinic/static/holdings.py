@@ -22,13 +22,13 @@ def freeze(walk: Walk, of: Value, requires: Value, node: ast.AST) -> None:
 def put_in(walk: Walk, model: Model, part: str, value: Value, node: ast.expr) -> None:
     """`model.head = nn.Linear(...)`: a new part, of which an optimizer built before knows nothing."""
     new = value.model if isinstance(value, Instance) else value
-    if isinstance(new, Model) and not overlap(new.whole(), model.whole()):
+    if isinstance(new, Model) and not new.unseen and not overlap(new.whole(), model.whole()):
         _replaced(walk, part, new.whole(), model.keys, node)
 
 
 def rebound(walk: Walk, target: ast.Name, old: Value | None, new: Model) -> None:
     """`model = Net()` once more: the name now stands for another model."""
-    if not isinstance(old, Model) or old is new or overlap(old.whole(), new.whole()):
+    if not isinstance(old, Model) or old is new or new.unseen or overlap(old.whole(), new.whole()):
         return
     if _is_parameter(walk.frame, target.id):
         return  # of this call only: whoever called goes on with the model it has

@@ -63,7 +63,9 @@ def _second(target: ast.expr) -> ast.expr:
 def _batch(walk: Walk, source: Value, target: ast.expr) -> Value:
     zipped = source.zipped if isinstance(source, Stream) else ()
     if isinstance(target, ast.Tuple) and len(zipped) == len(target.elts):
-        return Seq([_batch(walk, one, part) for one, part in zip(zipped, target.elts, strict=True)])
+        # Each by the name that it has where it is gone over alone.
+        rows = zip(zipped, target.elts, strict=True)
+        return Seq([(items_of(walk, one, part) or [_batch(walk, one, part)])[0] for one, part in rows])
     if isinstance(source, Unknown) and isinstance(target, ast.Name):
         return infer(walk, target.id, f"{source.path}[]")
     path = source.path if isinstance(source, (Stream, Unknown)) else "data"

@@ -24,6 +24,7 @@ from gradclinic.static.values import (
     Const,
     Criterion,
     Grad,
+    Instance,
     Map,
     Mode,
     Model,
@@ -79,7 +80,7 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
         if name in ("sys.exit", "os._exit"):
             raise Stop
         return Unknown(f"{name}()")
-    made = call_outside(walk, Unknown(name), last, args, node)
+    made = call_outside(walk, Unknown(name), last, args, node, origin=name)
     if isinstance(made, Model):
         # What it went in by it may come out by, and be more than it was.
         made.origin = "" if any(made is value for value in args.all()) else name
@@ -130,7 +131,7 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
 
 def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Value:
     if last in words.WRAPPERS:
-        return next((part for part in args.all() if isinstance(part, Model)), Unknown(f"{name}()"))
+        return _first_model(args) or Unknown(f"{name}()")
     if ".functional." in name or last.islower():
         if words.LOSS_FUNCTION.search(last):
             return methods.compute_loss(walk, args, node, mean=True)
@@ -144,7 +145,9 @@ def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Va
         return Params(frozenset({f"parameter@{node.lineno}"}))
     place = f"@{node.lineno}:{node.col_offset}"
     keys = frozenset({f"{last}{place}"})
-    return Model(keys, walk.assigning or last, mode=Mode(True), layers=layers_of_call(last, args))
+    layers = layers_of_call(last, args)
+    # `nn.Sequential(*list(model.children())[:-1])` is the model itself, but for its last layer.
+    return Model(keys, walk.assigning or last, mode=Mode(True), layers=layers, unseen=args.partial)
 
 
 def _optimizer(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
@@ -173,10 +176,16 @@ def _scaler(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | N
 
 
 def _wrapper(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
-    model = next((part for part in args.all() if isinstance(part, Model)), None)
+    model = _first_model(args)
     if model is not None and name.startswith("torch.") and name.rsplit(".", 1)[-1] in REPLICATES:
         return model.wrapped(walk.assigning)
     return model
+
+
+def _first_model(args: Arguments) -> Model | None:
+    """What a coat is put around: a module whose class does more than compute is a model all the same."""
+    given = (part.model if isinstance(part, Instance) else part for part in args.all())
+    return next((part for part in given if isinstance(part, Model)), None)
 
 
 def _accelerator(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:

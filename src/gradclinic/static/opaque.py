@@ -9,6 +9,7 @@ from itertools import islice
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import modes, words
+from gradclinic.static.bystanders import leaves_alone
 from gradclinic.static.conditions import name_of
 from gradclinic.static.gradients import clip
 from gradclinic.static.recorder import UNLIKELY
@@ -17,8 +18,10 @@ from gradclinic.static.values import (
     NOTHING,
     Accelerator,
     ActorRef,
+    Bound,
     Const,
     Criterion,
+    Func,
     Instance,
     Keys,
     Lib,
@@ -122,8 +125,10 @@ def _open_perhaps(
     walk.emit(EventKind.OPAQUE, node, models=models, attrs=attrs)
 
 
-def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call) -> Value:
-    """A function of another file, or one that came as a parameter."""
+def call_outside(
+    walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call, *, origin: str = ""
+) -> Value:
+    """A function of another file, imported as `origin`, or one that came as a parameter."""
     values = args.all()
     holds = func.holds if isinstance(func, Unknown) else ()
     if not holds and not _says_something(name) and _are_plain(values):
@@ -147,12 +152,19 @@ def call_outside(walk: Walk, func: Value, name: str, args: Arguments, node: ast.
     if _is_told(func, reached, words.ADDS_UP):
         if any(isinstance(value, Tensor) and value.loss for value in values):
             walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True})
-    elif not _shows_only(func, reached):
+    elif not _shows_only(func, reached) and not _stands_by(walk, origin, reached):
         _open_where_needed(walk, name, values, reached, node)
     modes.doubt(name, reached)
     if words.TOGGLES_GRADIENTS.search(name) and any(isinstance(value, Model) for value in reached):
         walk.perhaps_no_grad += 1  # for all that follows: nobody says when it ends
     return _outcome(walk, func, name, args, known, node)
+
+
+def _stands_by(walk: Walk, origin: str, reached: list[Value]) -> bool:
+    """Whether its own file shows that it trains nothing, and it is given nothing else that might."""
+    if not origin or any(isinstance(part, (Func, Bound, Partial, Instance, Accelerator)) for part in reached):
+        return False
+    return leaves_alone(origin, walk.frame.module.path or walk.path)
 
 
 def _clips_merely(reached: list[Value]) -> bool:

@@ -226,6 +226,8 @@ class Model(Value):
     """What the wrapper is called, of a model that was taken out of it."""
     origin: str = ""
     """What was called to make it, where that is imported."""
+    unseen: bool = False
+    """Some of what it was made of is not in sight, and may be parts of another model."""
 
     def wrapped(self, name: str) -> Model:
         """The coat is another object than the model inside: a call of it also averages gradients."""
@@ -341,6 +343,8 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
     if isinstance(one, Params) and isinstance(other, Params):
         models = None if one.models is None or other.models is None else one.models | other.models
         return Params(models, one.optimizers | other.optimizers)
-    if type(one) is type(other) and isinstance(one, (Accelerator, Criterion, Stream)):
+    if isinstance(one, Criterion) and isinstance(other, Criterion):
+        return one if one.mean else other  # which averages on the path that it averages on
+    if type(one) is type(other) and isinstance(one, (Accelerator, Stream)):
         return one
     return Unknown(path)
