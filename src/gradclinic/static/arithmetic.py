@@ -6,9 +6,12 @@ import ast
 from collections.abc import Callable
 
 from gradclinic.static.conditions import name_of
+from gradclinic.static.syntax import is_count, last_name
 from gradclinic.static.values import NOTHING, Const, Keys, Num, Params, Seq, Tensor, Unknown, Value
 from gradclinic.static.walk import Walk
+from gradclinic.static.words import Pattern
 
+_MEETS = Pattern(r"""(not )?\(([^'"]+) Eq (?!None\b|True\b|False\b)[^'"\d][^'"]*\)$""")
 MOST_HELD = 64
 """Items of a collection that are kept apart."""
 LONGEST_PERIOD = 8
@@ -29,6 +32,7 @@ def binary(walk: Walk, left: Value, op: ast.operator, right: Value) -> Value:
     if isinstance(op, ast.Mod) and not isinstance(left, Const):
         return _modulo(walk, left, right)
     if isinstance(left, Num) and isinstance(right, Num):
+        _note_division(walk, left, op, right)
         return _number(left, op, right)
     if isinstance(op, ast.Add) and isinstance(left, Seq) and isinstance(right, Seq):
         return Seq([*left.items, *right.items][:MOST_HELD])
@@ -39,6 +43,12 @@ def binary(walk: Walk, left: Value, op: ast.operator, right: Value) -> Value:
     if units and not isinstance(left, Seq) and not isinstance(right, Seq):
         return Num(None, units=_resulting(left, op, right, units))
     return Unknown(f"({name_of(left)} {type(op).__name__} {name_of(right)})")
+
+
+def _note_division(walk: Walk, left: Num, op: ast.operator, right: Num) -> None:
+    """`max_train_steps / len(loader)` are epochs where each batch is such a step, whatever it is called."""
+    if isinstance(op, (ast.Div, ast.FloorDiv)) and "update" in left.units and right.units == {"batch"}:
+        walk.recorder.counts_batches = True
 
 
 def _units(value: Value) -> Keys:
@@ -64,6 +74,9 @@ def _number(left: Num, op: ast.operator, right: Num) -> Value:
     invented = left.invented or right.invented
     compute = _INTEGER.get(type(op))
     if left.value is None or right.value is None:
+        counted = left if right.value is None else right
+        if isinstance(op, ast.Add) and "index" in counted.units and counted.value is not None:
+            return Num(counted.value, True, counted.units)  # `i + epoch * batches`: it counts on from there
         return Num(None, units=units)
     if compute is None:
         if isinstance(op, ast.Div) and right.value:
@@ -103,6 +116,45 @@ def compare_period(walk: Walk, node: ast.Compare, left: Value, op: ast.cmpop, ri
     if isinstance(right, Num) and right.value is not None and 1 < right.value < LONGEST_PERIOD:
         return None
     return Const((left.value == walk.window - 1) == isinstance(op, ast.Eq))
+
+
+def as_one(value: Value) -> Value:
+    """What is added to a sum with a limit: of unknown amounts, so many of them as make a window reach it."""
+    if isinstance(value, Num) and value.value is not None and not value.invented:
+        return value
+    return Num(1, invented=True)
+
+
+def compare_tally(walk: Walk, node: ast.Compare, left: Value, op: ast.cmpop, right: Value) -> Value | None:
+    """`seen >= limit`, where the walk cannot come up to the limit by itself."""
+    if last_name(node.left) not in walk.survey.tallies or not isinstance(left, Num) or left.value is None:
+        return None
+    limit = right.value if isinstance(right, Num) and not right.invented else None
+    if not left.invented and limit is not None and limit <= LONGEST_PERIOD:
+        return None
+    if isinstance(op, (ast.GtE, ast.Gt, ast.Eq)):
+        return Const(left.value >= walk.window)
+    return Const(left.value < walk.window) if isinstance(op, (ast.Lt, ast.LtE, ast.NotEq)) else None
+
+
+def asks_for_end(walk: Walk, node: ast.BoolOp, part: ast.expr, value: Unknown) -> bool:
+    """`(i + 1) % k == 0 or i + 1 == batches`, and its opposite: a count meets what is not known but once.
+
+    Beside a period, that is where its last window ends.
+    """
+    met = _MEETS.match(value.path)
+    if met is None or (met[1] is None) is not isinstance(node.op, ast.Or):
+        return False
+    others = [other for other in node.values if other is not part]
+    if any(isinstance(other, ast.Compare) and is_count(other.left) for other in others):
+        return True
+    return met[2].startswith("<index") and walk.counts_batches() and any(map(_is_period, others))
+
+
+def _is_period(part: ast.expr) -> bool:
+    """`full`, or `not full`: by its name alone, where the number of batches is asked for beside it."""
+    named = part.operand if isinstance(part, ast.UnaryOp) else part
+    return isinstance(named, ast.Name)
 
 
 def _tensor(left: Value, op: ast.operator, right: Value) -> Tensor:

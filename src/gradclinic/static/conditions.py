@@ -124,7 +124,7 @@ def compare(walk: Walk, left: Value, op: ast.cmpop, right: Value) -> Value:
         held = _contains(right, left)
         return _named(left, op, right) if held is None else Const(held == isinstance(op, ast.In))
     elif isinstance(left, Num) and isinstance(right, Num):
-        if left.value is not None and right.value is not None and _comparable(left, op, right):
+        if left.value is not None and right.value is not None and _comparable(walk, left, op, right):
             return Const(_COMPARE[type(op)](left.value, right.value))
     elif isinstance(left, Const) and isinstance(right, Const):
         try:
@@ -146,14 +146,14 @@ def _contains(container: Value, value: Value) -> bool | None:
     return value.value in known if len(known) == len(container.items) else None
 
 
-def _comparable(left: Num, op: ast.cmpop, right: Num) -> bool:
+def _comparable(walk: Walk, left: Num, op: ast.cmpop, right: Num) -> bool:
     """A size chosen by the walk may be met (`i + 1 == len(loader)`), but says nothing of being large."""
     if left.invented == right.invented or isinstance(op, (ast.Eq, ast.NotEq)):
         return True
     hard = right if left.invented else left
     soft = left if left.invented else right
     if "accumulation" in soft.units or "index" in soft.units:
-        return hard.value is not None and hard.value <= 2
+        return hard.value is not None and hard.value <= walk.window
     return hard.value == 0
 
 

@@ -38,7 +38,10 @@ def enter(walk: Walk, node: ast.expr) -> tuple[Value, Callable[[], None]]:
             return NONE, lambda: frameworks.leave_accumulate(walk)
         if name == "scale_loss" and node.args:
             loss = evaluate(walk, node.args[0])
-            return loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None, loss=True), _nothing
+            # Apex takes the scale out of the gradients where the block ends.
+            walk.scaling.append(False)
+            scaled = loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None, loss=True)
+            return scaled, lambda: _leave_scaling(walk)
         if name in ("autocast", "profile", "detect_anomaly", "join", "record_function"):
             return NONE, _nothing
     if _is_generator_that_acts(walk, node):
@@ -114,6 +117,10 @@ def _leave_perhaps(walk: Walk) -> None:
 
 def _leave_no_grad(walk: Walk) -> None:
     walk.no_grad -= 1
+
+
+def _leave_scaling(walk: Walk) -> None:
+    walk.scaling.pop()
 
 
 def _nothing() -> None:

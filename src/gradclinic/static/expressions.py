@@ -146,6 +146,9 @@ def _boolean(walk: Walk, node: ast.BoolOp) -> Value:
     for part in node.values:
         value = evaluate(walk, part)
         known = truth(value)
+        if known is None and isinstance(value, Unknown) and arithmetic.asks_for_end(walk, node, part, value):
+            known = walk.last_batch is stop
+            value = Const(known)
         if known is None:
             unsure.append(value)
         elif known is stop:
@@ -162,7 +165,11 @@ def _compare(walk: Walk, node: ast.Compare) -> Value:
     result: Value = Const(True)
     for op, other in zip(node.ops, node.comparators, strict=True):
         right = evaluate(walk, other)
-        result = arithmetic.compare_period(walk, node, left, op, right) or compare(walk, left, op, right)
+        result = (
+            arithmetic.compare_period(walk, node, left, op, right)
+            or arithmetic.compare_tally(walk, node, left, op, right)
+            or compare(walk, left, op, right)
+        )
         if truth(result) is False:
             return result
         left = right

@@ -26,6 +26,8 @@ def clip(walk: Walk, optimizers: Keys, models: Keys | None, node: ast.AST) -> No
     attrs = {"by_value": True} if by_value else {}
     if isinstance(node, ast.Call) and "get_scale" in names_in(node):
         attrs["scaled_limit"] = True  # what is clipped carries the scale, and so does the limit
+    if any(walk.scaling):
+        attrs["scaling"] = True
     walk.emit(EventKind.CLIP, node, optimizers=optimizers, models=unsure, attrs=attrs)
 
 

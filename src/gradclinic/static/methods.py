@@ -83,6 +83,8 @@ def backward(walk: Walk, loss: Value, node: ast.AST) -> None:
         attrs["scaler"] = tensor.scaler
     if walk.autocast:
         attrs["autocast"] = True
+    if walk.scaling:
+        walk.scaling[-1] = True
     attrs.update(ranks.reduction(walk, tensor))
     models = None if tensor.models is not None and not tensor.models else tensor.models
     walk.emit(EventKind.BACKWARD, node, models=models, attrs=attrs)
@@ -243,7 +245,8 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         around = base.inside() if attr == "module" and base.inner is not None else base
         return forward(walk, around, args, node)
     if attr in _MODEL_QUIET:
-        return Unknown(f"{base.name}.{attr}()")
+        # By its key: what comes out of `model.modules()` is part of the model.
+        return Unknown(f"{min(base.keys, default=base.name)}.{attr}()")
     if words.OPTIMIZER_FACTORY.search(attr):
         return build(walk, ActorKind.OPTIMIZER, attr, node, of=base.whole())
     if role_of(walk.survey, walk.assigning.rsplit(".", 1)[-1]) == "model":

@@ -1,13 +1,14 @@
-"""Methods that are one step of a training: their loop is in another file, and calls them again and again."""
+"""Functions that are one step of a training: a loop in another file calls them again and again."""
 
 from __future__ import annotations
 
 import ast
 
 from gradclinic.facts import EventKind, Tape
+from gradclinic.static import words
 from gradclinic.static.abilities import Can
 from gradclinic.static.survey import Survey
-from gradclinic.static.syntax import last_name, names_in
+from gradclinic.static.syntax import is_count, last_name, names_in, nodes_in
 from gradclinic.static.values import FunctionNode
 
 _KNOWN_BASES = frozenset({"object", "ABC"})
@@ -38,6 +39,34 @@ def is_one_step(
         return False
     # One more where gradients are touched by hand.
     return names.count("zero_grad") + ("grad" in names) == len(clears)
+
+
+def counted_by(node: FunctionNode | ast.Module, survey: Survey) -> str | None:
+    """What counts the calls of a function that steps at every k-th: a parameter, or "" for an attribute."""
+    if isinstance(node, ast.Module) or survey.depth(node) or survey.beats_inside(node):
+        return None
+    if survey.can(node) & (Can.BACKWARD | Can.STEP | Can.GUARD) != Can.BACKWARD | Can.STEP | Can.GUARD:
+        return None
+    parameters = {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)}
+    counted = {last_name(part.target) for part in nodes_in(node) if isinstance(part, ast.AugAssign)}
+    for part in nodes_in(node):
+        if isinstance(part, ast.If) and survey.can_any(part.body) & Can.STEP:
+            asked = [name for test in nodes_in(part.test) if is_count(test) for name in names_in(test.left)]
+            for name in asked:
+                if name in parameters and not words.EPOCH_NAME.search(name):
+                    return name
+                if name in counted:
+                    return ""
+    return None
+
+
+def is_whole(tape: Tape) -> bool:
+    """Whether some optimizer is fed, stepped and cleared here, so that its caller has but to call it."""
+    kinds = (EventKind.STEP, EventKind.ZERO_GRAD)
+    return EventKind.BACKWARD in tape.kinds and any(
+        all(any(event.concerns(optimizer) for event in tape.of_kind(kind)) for kind in kinds)
+        for optimizer in tape.optimizers
+    )
 
 
 def _has_empty_methods(owner: ast.ClassDef) -> bool:

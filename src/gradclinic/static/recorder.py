@@ -35,6 +35,8 @@ class Recorder:
     drafts: list[Draft] = field(default_factory=list)
     actors: dict[str, Actor] = field(default_factory=dict)
     muted: int = 0
+    counts_batches: bool = False
+    """What by its name is a number of updates was taken for one of batches."""
 
     def emit(
         self,
@@ -107,6 +109,8 @@ class Recorder:
         seen.update(*(draft.optimizers for draft in self.drafts))
         kept = {id: actor for id, actor in self.actors.items() if actor.built is not None or id in seen}
         optimizers = [actor for actor in kept.values() if actor.kind is ActorKind.OPTIMIZER]
+        if self.counts_batches:
+            kept = {id: _of_any_length(actor) for id, actor in kept.items()}
         return {id: _paired(actor, optimizers) for id, actor in kept.items()}
 
     def _likely(self) -> list[Draft]:
@@ -148,6 +152,11 @@ def _concerned(draft: Draft, optimizers: Mapping[str, Keys]) -> Keys | None:
     if draft.models is None or not all(optimizers.values()):
         return None
     return frozenset(id for id, of in optimizers.items() if overlap(draft.models, of))
+
+
+def _of_any_length(actor: Actor) -> Actor:
+    planned = actor.attrs.get("planned_unit")
+    return replace(actor, attrs={**actor.attrs, "planned_unit": None}) if planned == "update" else actor
 
 
 def _paired(actor: Actor, optimizers: list[Actor]) -> Actor:

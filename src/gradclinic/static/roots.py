@@ -15,7 +15,7 @@ from gradclinic.static.choices import Choices
 from gradclinic.static.ignite import engine_at, handed_to_engines, has_acting_handlers
 from gradclinic.static.kept import is_kept, steps_written
 from gradclinic.static.modules import define
-from gradclinic.static.one_step import is_one_step
+from gradclinic.static.one_step import counted_by, is_one_step, is_whole
 from gradclinic.static.opaque import parts
 from gradclinic.static.paths import explore
 from gradclinic.static.recorder import Recorder
@@ -62,6 +62,8 @@ class Root:
     """A function defined inside `node` that it gives back or hands on: somebody calls it, once or `again`."""
     again: bool = False
     """It is one step of a training, which somebody calls for every batch."""
+    counter: str = ""
+    """The parameter that tells it how many batches there were before."""
 
     @property
     def aim(self) -> FunctionNode | ast.Module:
@@ -133,7 +135,11 @@ def walk_root(
         return budget.left() and each * waiting <= budget.steps
 
     tapes = walk_from(root)
-    if is_one_step(root.node, root.owner, tree, survey, tapes):
+    counter = counted_by(root.node, survey) if root.handed is None else None
+    if counter is not None:
+        again = walk_from(Root(root.node, root.owner, again=True, counter=counter))
+        tapes = again if any(map(is_whole, again)) else tapes
+    elif is_one_step(root.node, root.owner, tree, survey, tapes):
         tapes = walk_from(Root(root.node, root.owner, again=True))
     left.steps -= allowed - budget.steps
     return tapes
@@ -154,8 +160,10 @@ def _walk(
     budget: Budget,
     reached: set[ast.AST],
 ) -> Tape:
-    period = max([k for k in survey.moduli if 1 < k <= LONGEST_PERIOD], default=2)
-    tail = 1 if survey.guarded else 0
+    # A window that begins with its step is cut by an epoch where two are left over, of three.
+    window = 3 if survey.steps_first else 2
+    period = max([window, *(k for k in survey.moduli if k <= LONGEST_PERIOD)])
+    tail = window - 1 if survey.guarded else 0
     walk = Walk(
         path=path,
         survey=survey,
@@ -165,7 +173,7 @@ def _walk(
         frame=Frame(""),
         budget=budget,
         data_length=2 * period + tail,
-        window=2,
+        window=window,
         period=period,
         execute=execute,
         call=call_function,
@@ -262,7 +270,7 @@ def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
     if root.handed is not None:
         _hand_on(walk, root.node, root.handed, again=root.again)
     elif root.again or _called_with_batches(func):
-        _each_batch(walk, root.node, counted=not root.again)
+        _each_batch(walk, root.node, root.counter if root.again else _third(root.node))
     else:
         execute(walk, root.node.body)
 
@@ -294,15 +302,19 @@ def _called_with_batches(func: Func) -> bool:
     )
 
 
-def _each_batch(walk: Walk, node: FunctionNode, *, counted: bool) -> None:
-    names = [argument.arg for argument in node.args.args]
+def _third(node: FunctionNode) -> str:
+    """`batch_idx` of `training_step(self, batch, batch_idx)`."""
+    return node.args.args[2].arg if len(node.args.args) > 2 else ""
+
+
+def _each_batch(walk: Walk, node: FunctionNode, counter: str) -> None:
     given = dict(walk.frame.vars)
     walk.batches += 1
     for index in range(walk.data_length):
         walk.emit(EventKind.BATCH, node)
         walk.frame.vars = dict(given)
-        if counted and len(names) > 2:
-            walk.frame.vars[names[2]] = Num(index, invented=True, units=frozenset({"index"}))
+        if counter:
+            walk.frame.vars[counter] = Num(index, invented=True, units=frozenset({"index"}))
         with contextlib.suppress(ReturnValue):
             execute(walk, node.body)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradclinic.static import branches, contexts, holdings, loops, modules, words
 from gradclinic.static.abilities import Can
-from gradclinic.static.arithmetic import binary
+from gradclinic.static.arithmetic import as_one, binary
 from gradclinic.static.conditions import holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup, spread
 from gradclinic.static.gradients import assign_gradient, write_weights
@@ -171,6 +171,8 @@ def _augmented(walk: Walk, node: ast.AugAssign) -> None:
     if isinstance(current, Params) and not isinstance(value, (Params, Seq)):
         write_weights(walk, current, node.target)
         return
+    if isinstance(node.op, ast.Add) and last_name(node.target) in walk.survey.tallies:
+        value = as_one(value)
     if isinstance(current, Unknown) and isinstance(value, Num) and isinstance(node.op, ast.Add):
         current = Num(0, invented=True)
     assign(walk, node.target, binary(walk, current, node.op, value))

@@ -14,7 +14,15 @@ from gradclinic.facts import Location
 from gradclinic.static import words
 from gradclinic.static.abilities import Branches, Can
 from gradclinic.static.collection import Collection, Facts
-from gradclinic.static.syntax import is_listed, is_window, last_name, names_in
+from gradclinic.static.syntax import (
+    asks_at_zero,
+    is_listed,
+    is_window,
+    last_name,
+    names_in,
+    reached_at,
+    set_to_zero,
+)
 from gradclinic.static.values import FunctionNode, Module
 
 _HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
@@ -49,8 +57,12 @@ class Survey(Collection):
         self._callable = defined | {f".{name}" for name in defined}
         self._called_objects = self._of_objects("__call__")
         self.moduli = self._moduli()
-        self.guarded = any(facts.can & Can.GUARD for facts in self.pieces.values())
+        self.tallies = self._tallies()
+        """What is summed up to a limit, at which a step comes and it is set to zero again."""
+        self.guarded = bool(self.tallies) or any(facts.can & Can.GUARD for facts in self.pieces.values())
         """Whether anything in the file is done every k-th time only."""
+        self.steps_first = any(map(self._steps_first, self.pieces)) if self.guarded else False
+        """Whether the first of every k batches may be the one that steps."""
 
     def _moduli(self) -> set[int]:
         """The periods in which something may happen: not those of `if size % 8: raise` or of a print."""
@@ -60,6 +72,19 @@ class Survey(Collection):
             for period in facts.periods if not idle else ():
                 found.add(self.constants.get(period, 0) if isinstance(period, str) else period)
         return found
+
+    def _tallies(self) -> set[str]:
+        found: set[str] = set()
+        for node in list(self.pieces):
+            if isinstance(node, ast.If) and self.can_any(node.body) & Can.STEP:
+                found |= reached_at(node.test) & set_to_zero(node.body)
+        return found
+
+    def _steps_first(self, node: ast.AST) -> bool:
+        """`if i % k == 0: optimizer.step()`, where `i + 1` would be the end of a window."""
+        if not isinstance(node, ast.If) or not self.pieces[node].can & Can.GUARD:
+            return False
+        return asks_at_zero(node.test) and bool(self.can_any(node.body) & Can.STEP)
 
     def can(self, node: ast.AST) -> int:
         """What `node` may do, with the functions of this file that it mentions."""

@@ -13,6 +13,7 @@ from gradclinic.static.choices import Choices
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.survey import Survey
+from gradclinic.static.syntax import is_window
 from gradclinic.static.values import NOTHING, Frame, Func, Keys, Module, Num, Value
 
 DEEPEST_CALL = 24
@@ -122,6 +123,8 @@ class Walk:
     in_window: bool = False
     skipping: int = 0
     """Depth of branches that leave out the rest of an iteration."""
+    scaling: list[bool] = field(default_factory=list)
+    """The blocks of `amp.scale_loss` around, each with whether a backward was in it."""
     scale_guarded: int = 0
     """Depth of branches taken only when the scaler did or did not skip a step."""
 
@@ -164,11 +167,17 @@ class Walk:
         """Whether a break that may happen at any time happens now: in the last iteration walked."""
         if not self.loops or self.loops[-1][0] is not self.frame:
             return True
-        return self.loops[-1][1]
+        _, last, loop = self.loops[-1]
+        return last and not is_window(loop)  # all of a window is needed to see that it is one
 
     def steps_in_loop(self) -> bool:
         """Whether the innermost loop being run updates by itself, and does not merely fill a window."""
         return bool(self.loops) and bool(self.can(self.loops[-1][2]) & Can.STEP)
+
+    def counts_batches(self) -> bool:
+        """Whether the innermost loop being run goes over batches."""
+        loop = self.loops[-1][2] if self.loops else None
+        return isinstance(loop, (ast.For, ast.AsyncFor)) and self.survey.owns_beat(loop)
 
     def invented(self, value: int, *units: str) -> Num:
         return Num(value, invented=True, units=frozenset(units))

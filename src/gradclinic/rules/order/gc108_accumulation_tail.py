@@ -107,7 +107,7 @@ for epoch in range(4):
 @rule.check
 def window_cut_by_the_epoch(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
-        windows = [w for w in updates(tape, optimizer) if not w.opaque]
+        windows = [w for w in updates(tape, optimizer) if not _hides(w)]
         whole = [len(w.micro_batches()) for w in windows if w.micro_batches() and not _crosses_epoch(w)]
         if len(whole) < 2 or min(whole) != max(whole):
             continue
@@ -116,7 +116,7 @@ def window_cut_by_the_epoch(tape: Tape) -> Iterator[Finding]:
             continue
         cut = [(w, _left_over(w)) for w in windows if _crosses_epoch(w)]
         dropped = [left for w, left in cut if left and _cleared_after(w.events, left[-1])]
-        leaked = [left for w, left in cut if len(w.micro_batches()) > length and left not in dropped]
+        leaked = [left for w, left in cut if _goes_on(w, left) and left not in dropped]
         last = _left_over_events(tail(tape, optimizer)) if tape.complete else ()
         lost = leaked or dropped or ([last] if last and len(last) < length else [])
         if not lost:
@@ -145,6 +145,12 @@ def window_cut_by_the_epoch(tape: Tape) -> Iterator[Finding]:
         )
 
 
+def _hides(window: Update) -> bool:
+    """Something that could not be followed may have stepped in between; what it did before is no matter."""
+    first = next((event.index for event in window.backwards), window.step.index)
+    return any(event.kind is EventKind.OPAQUE and event.index > first for event in window.events)
+
+
 def _crosses_epoch(window: Update) -> bool:
     return bool(_left_over(window))
 
@@ -159,6 +165,11 @@ def _left_over_events(events: tuple[Event, ...]) -> tuple[Event, ...]:
     if not ends:
         return ()
     return tuple(e for e in events if e.kind is EventKind.BACKWARD and e.index < ends[0])
+
+
+def _goes_on(window: Update, left: tuple[Event, ...]) -> bool:
+    """Batches of the next epoch were added to what was left over; what is stepped before them is no leak."""
+    return len(window.micro_batches()) > len(left)
 
 
 def _cleared_after(events: tuple[Event, ...], last: Event) -> bool:

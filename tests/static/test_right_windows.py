@@ -1,0 +1,112 @@
+"""Windows, counts and collections that are right, and near to what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.scripts import codes_by_lint
+from tests.static.reading import TORCH
+
+SOME_OF_THE_OPTIMIZERS = """
+def epoch(model, optimizers, schedulers, loader, scaler=None):
+    for x, y in loader:
+        chosen = model.chosen()
+        loss = F.cross_entropy(model(x), y)
+        if scaler is not None:
+            scaler.scale(loss).backward()
+            for number, optimizer in enumerate(optimizers):
+                if chosen is not None and number != chosen:
+                    continue
+                scaler.unscale_(optimizer)
+        else:
+            loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for number, (optimizer, scheduler) in enumerate(zip(optimizers, schedulers)):
+            if chosen is not None and number != chosen:
+                continue
+            if scaler is not None:
+                scaler.step(optimizer)
+                scaler.update()
+            else:
+                optimizer.step()
+        for number, optimizer in enumerate(optimizers):
+            optimizer.zero_grad()
+"""
+
+STEPS_THAT_ARE_BATCHES = """
+import math
+from diffusers.optimization import get_scheduler
+
+def run(model, loader, max_train_steps, every):
+    optimizer = torch.optim.AdamW(model.parameters())
+    schedule = get_scheduler("linear", optimizer=optimizer, num_training_steps=max_train_steps)
+    done = 0
+    for epoch in range(math.ceil(max_train_steps / len(loader))):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y) / every
+            loss.backward()
+            done += 1
+            if done % every == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+            schedule.step()
+"""
+
+A_HEAD_TAKEN_OFF_AND_PUT_BACK = """
+def run(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(epochs):
+        model.classifier = nn.Sequential(*list(model.classifier.children())[:-1])
+        collect(model, loader)
+        layers = list(model.classifier.children())
+        layers.append(nn.ReLU(inplace=True))
+        model.classifier = nn.Sequential(*layers)
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+"""
+
+A_STEP_WHOSE_CALLER_CLEARS = """
+def step(model, batch, optimizer, number, every):
+    loss = F.cross_entropy(model(batch[0]), batch[1])
+    loss.backward()
+    if (number + 1) % every == 0:
+        optimizer.step()
+"""
+
+A_SUM_THAT_ENDS_THE_TRAINING = """
+def run(model, loader, optimizer, patience, best):
+    bad = 0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        bad += loss.item() > best
+        if bad >= patience:
+            break
+"""
+
+A_SUM_OF_SIZES_DIVIDED = """
+def run(model, loader, optimizer, limit, epochs):
+    for epoch in range(epochs):
+        seen = 0
+        for i, (x, y) in enumerate(loader):
+            loss = F.cross_entropy(model(x), y) * x.size(0) / limit
+            loss.backward()
+            seen += x.size(0)
+            if seen >= limit or i + 1 == len(loader):
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+                seen = 0
+"""
+
+PROGRAMS = {name: text for name, text in list(globals().items()) if name.isupper() and name != "TORCH"}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nothing_is_said(name: str) -> None:
+    assert codes_by_lint(TORCH + PROGRAMS[name]) == []
