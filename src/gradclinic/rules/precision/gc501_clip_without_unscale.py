@@ -2,7 +2,8 @@
 
 ## What it finds
 `clip_grad_norm_` or `clip_grad_value_` after `scaler.scale(loss).backward()` with no
-`scaler.unscale_(optimizer)` in between.
+`scaler.unscale_(optimizer)` in between; the same inside the block of apex's `amp.scale_loss`, which
+takes the scale out where it ends.
 
 ## Why it hurts
 The gradients are larger by the loss scale, often 65536. The limit is hit at every step and, once
@@ -85,6 +86,7 @@ for step in range(20):
 
 @rule.check
 def scaled_gradients_clipped(tape: Tape) -> Iterator[Finding]:
+    yield from _clipped_in_block(tape)
     of_any: set[object] = set()
     for optimizer in tape.optimizers:
         reported: set[object] = set()
@@ -116,6 +118,16 @@ def scaled_gradients_clipped(tape: Tape) -> Iterator[Finding]:
                     confidence=0.96,
                     subject=optimizer,
                 )
+
+
+def _clipped_in_block(tape: Tape) -> Iterator[Finding]:
+    for clip in {e.where: e for e in tape.of_kind(EventKind.CLIP) if e.attrs.get("scaling")}.values():
+        yield rule.finding(
+            "gradients are clipped inside the block of amp.scale_loss, while they carry its scale",
+            clip,
+            fix="clip after the block, which takes the scale out of the gradients where it ends",
+            confidence=0.96,
+        )
 
 
 def _whatever_it_clips(tape: Tape, scaler: str) -> bool:

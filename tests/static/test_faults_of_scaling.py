@@ -1,0 +1,142 @@
+"""Clips of gradients that carry a scale, where the scaler is not where one would look for it first.
+
+Beside each, the same program with the scale taken out before: of that nothing is said.
+"""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from tests.static.reading import TORCH, marked, told
+
+A_BLOCK_OF_APEX = """
+from apex import amp
+
+def run(model, optimizer, loader, args):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        if args.fp16:
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+                nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)  # GC501
+        else:
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+"""
+
+A_SCALER_IF_THERE_IS_ONE = """
+try:
+    from torch.cuda.amp import GradScaler
+except ImportError:
+    class GradScaler:
+        def __init__(self, **options):
+            pass
+        def scale(self, loss):
+            return loss
+        def unscale_(self, optimizer):
+            pass
+        def step(self, optimizer):
+            optimizer.step()
+        def update(self):
+            pass
+
+def run(model, loader):
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = GradScaler(enabled=True)
+    for x, y in loader:
+        optimizer.zero_grad()
+        scaler.scale(F.cross_entropy(model(x), y)).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # GC501
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+A_SCALER_AMONG_OTHER_THINGS = """
+def run(model, loader, state):
+    optimizer = torch.optim.AdamW(model.parameters())
+    state["scaler"] = torch.amp.GradScaler()
+    for x, y in loader:
+        optimizer.zero_grad()
+        state["scaler"].scale(F.cross_entropy(model(x), y)).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # GC501
+        state["scaler"].step(optimizer)
+        state["scaler"].update()
+"""
+
+A_SWITCH_BEHIND_ANOTHER = """
+class Engine:
+    def __init__(self, model, config):
+        self.model = model
+        self.config = config
+        self.optimizer = torch.optim.AdamW(model.parameters())
+        self.scaler = torch.amp.GradScaler()
+
+    def run(self, x, y):
+        if self.state.iteration % self.config.every == 1 or self.config.every == 1:
+            if self.state.iteration > 1:
+                self.optimizer.zero_grad()
+        loss = F.cross_entropy(self.model(x), y) / self.config.every
+        if self.config.gpu >= 0 and not self.config.plain:
+            self.scaler.scale(loss).backward()
+        else:
+            loss.backward()
+        if self.state.iteration % self.config.every == 0 and self.state.iteration > 0:
+            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)  # GC501
+            if self.config.gpu >= 0 and not self.config.plain:
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+            else:
+                self.optimizer.step()
+"""
+
+FAULTS = {name: text for name, text in list(globals().items()) if name.startswith("A_")}
+RIGHT = {
+    "A_BLOCK_OF_APEX": (
+        "                nn.utils.clip_grad_norm_(amp",
+        "            nn.utils.clip_grad_norm_(amp",
+    ),
+    "A_SCALER_IF_THERE_IS_ONE": (
+        "        nn.utils.clip",
+        "        scaler.unscale_(optimizer)\n        nn.utils.clip",
+    ),
+    "A_SCALER_AMONG_OTHER_THINGS": (
+        "        nn.utils.clip",
+        '        state["scaler"].unscale_(optimizer)\n        nn.utils.clip',
+    ),
+    "A_SWITCH_BEHIND_ANOTHER": (
+        "            nn.utils.clip",
+        """            if self.config.gpu >= 0 and not self.config.plain:
+                self.scaler.unscale_(self.optimizer)
+            nn.utils.clip""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_it_is_told_where_it_is(name: str) -> None:
+    source = TORCH + dedent(FAULTS[name])
+    assert told(source) == marked(source)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_it_is_not_told_once_the_scale_is_out(name: str) -> None:
+    before, after = RIGHT[name]
+    assert before in FAULTS[name]
+    assert told(TORCH + FAULTS[name].replace(before, after, 1)) == set()
+
+
+def test_a_block_that_scales_nothing_yet_is_no_reason_to_complain() -> None:
+    clipped_first = A_BLOCK_OF_APEX.replace(
+        """                scaled.backward()
+                nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)  # GC501
+""",
+        """                print(scaled)
+            loss.backward()
+            nn.utils.clip_grad_norm_(amp.master_params(optimizer), 1.0)
+""",
+    )
+    assert told(TORCH + clipped_first) == set()
