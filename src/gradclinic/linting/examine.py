@@ -36,7 +36,11 @@ class Examined:
     problem: str = ""
 
 
-def examine(path: str, config: Config) -> Examined:
+def examine(path: str, config: Config, beside: frozenset[str] | None = frozenset()) -> Examined:
+    """One file by itself; what it is given by those `beside` it, their own examination tells.
+
+    None for all of its project.
+    """
     # A tree and what is made of it live until the file is done; looking for garbage in between finds none.
     collecting = gc.isenabled()
     gc.disable()
@@ -44,16 +48,16 @@ def examine(path: str, config: Config) -> Examined:
         with warnings.catch_warnings():
             # Python's own remarks on how the file is written are not what was asked for.
             warnings.simplefilter("ignore")
-            return _examine(path, config)
+            return _examine(path, config, beside)
     finally:
         if collecting:
             gc.enable()
 
 
-def _examine(path: str, config: Config) -> Examined:
+def _examine(path: str, config: Config, beside: frozenset[str] | None) -> Examined:
     name = STDIN_NAME if path == STDIN else path
     try:
-        return examine_text(read(name), name, config)
+        return examine_text(read(name), name, config, beside)
     except UnreadableSource as error:
         return Examined(problem=f"{name}: cannot be read: {error}")
     except SyntaxError as error:
@@ -79,7 +83,9 @@ def _standard_input() -> SourceText:
     return decode(sys.stdin.buffer.read())
 
 
-def examine_text(source: SourceText, name: str, config: Config) -> Examined:
+def examine_text(
+    source: SourceText, name: str, config: Config, beside: frozenset[str] | None = None
+) -> Examined:
     if name.endswith(NOTEBOOK):
         from gradclinic.linting.notebooks import program  # few sources are notebooks
 
@@ -88,7 +94,7 @@ def examine_text(source: SourceText, name: str, config: Config) -> Examined:
         judgement = whole.in_lines(_judged(observation, name, config))
         found = whole.in_cells(_finished(judgement, whole.code))
     else:
-        observation = observe_source(source.text, name, finder(name))
+        observation = observe_source(source.text, name, finder(name), beside)
         found = tuple(_with_others(_judged(observation, name, config), source, name, config))
     if not observation.cases and not observation.gaps:
         return Examined()

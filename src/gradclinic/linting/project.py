@@ -60,14 +60,15 @@ def _examine_all(files: list[str], config: Config, jobs: int) -> Iterator[Examin
     """In the order of `files`, whichever process is done first."""
     workers = min(jobs or os.cpu_count() or 1, len(files) // FILES_WORTH_A_PROCESS)
     if workers < 2:
+        beside = frozenset(files)
         for file in files:
-            yield examine(file, config)
+            yield examine(file, config, beside)
         return
     from concurrent.futures import ProcessPoolExecutor  # slow to import, and one file does not need it
 
     with ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent) as pool:
         try:
-            yield from pool.map(partial(examine, config=config), files, chunksize=16)
+            yield from pool.map(partial(examine, config=config, beside=None), files, chunksize=16)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from gradclinic.facts import Observation, Source
 from gradclinic.static import words
@@ -53,8 +53,13 @@ def _hands_on(text: str, modules: Mapping[str, Module]) -> bool:
     return elsewhere or re.search(_TRAINS_ELSEWHERE, f"\n{text}") is not None
 
 
-def observe_source(text: str, path: str, find: Find | None = None) -> Observation:
+def observe_source(
+    text: str, path: str, find: Find | None = None, beside: Collection[str] | None = None
+) -> Observation:
     """The tapes of the training loops in `text`; `find` gives the other modules of its project.
+
+    Who calls its functions is asked too, but for the files `beside` it, which are observed for themselves;
+    where that is None nobody is.
 
     SyntaxError and ValueError are those of `ast.parse`.
     """
@@ -71,7 +76,7 @@ def observe_source(text: str, path: str, find: Find | None = None) -> Observatio
     try:
         cases = [
             *(_loops(tree, path, modules) if loops else ()),
-            *(_losses(tree, text, path, computes=computes) if computes or hands_on else ()),
+            *(_losses(tree, text, path, beside, computes=computes) if computes or hands_on else ()),
             *((fact,) for fact in plain_facts(tree, text, path)),
         ]
         return Observation(Source.STATIC, tuple(cases))
@@ -82,10 +87,12 @@ def observe_source(text: str, path: str, find: Find | None = None) -> Observatio
 # What follows a program is loaded for files that have something to follow: most of a project has not.
 
 
-def _losses(tree: ast.Module, text: str, path: str, *, computes: bool) -> tuple[tuple[object, ...], ...]:
+def _losses(
+    tree: ast.Module, text: str, path: str, beside: Collection[str] | None, *, computes: bool
+) -> tuple[tuple[object, ...], ...]:
     from gradclinic.static.flow import flow_cases
 
-    return flow_cases(tree, text, path, computes=computes)
+    return flow_cases(tree, text, path, beside, computes=computes)
 
 
 def _loops(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> Iterator[tuple[object, ...]]:

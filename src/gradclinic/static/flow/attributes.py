@@ -23,7 +23,7 @@ from gradclinic.static.flow.values import (
     changed,
     shadowed,
 )
-from gradclinic.static.values import Bound, ClassDef, Func, Instance, Lib, Unknown, Value, library
+from gradclinic.static.values import Bound, ClassDef, Const, Func, Instance, Lib, Unknown, Value, library
 from gradclinic.static.walk import Arguments
 
 
@@ -46,6 +46,9 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
     if isinstance(base, (Layer, Chain, Listed, Loss, Either)):
         if attr == "module":
             return base
+        alike = _of_all(base, attr) if isinstance(base, Either) else None
+        if alike is not None:
+            return alike
         return Weights(weights_of(base).owners) if attr in ("weight", "bias") else Bound(base, attr)
     if isinstance(base, Unknown):
         if attr in ("weight", "bias") and attr not in base.attrs:
@@ -58,6 +61,16 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
             return Weights(base.owners, raw=True)
         return Flow(grad=False) if attr == "grad" else base
     return Bound(base, attr)
+
+
+def _of_all(base: Either, attr: str) -> Value | None:
+    """The number or word that all options have by this name, whichever it is."""
+    found = [option.attrs.get(attr) if isinstance(option, Instance) else None for option in base.options]
+    first = found[0]
+    same = isinstance(first, Const) and all(
+        isinstance(one, Const) and one.value == first.value for one in found
+    )
+    return first if same else None
 
 
 def _inferred(base: Unknown, attr: str) -> Value:

@@ -15,6 +15,7 @@ from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import Machine, Write
 from gradclinic.static.flow.neighbours import ENDS_OR_JUDGES, ENDS_SOMEHOW, imported
 from gradclinic.static.flow.out_of_sight import A_MODEL, out_of_sight
+from gradclinic.static.flow.padding import fill_up, loaded, padding_of
 from gradclinic.static.flow.tensors import cut_off, derived
 from gradclinic.static.flow.torch_calls import call_tensor, call_torch, duplicated, run_backward, weights_of
 from gradclinic.static.flow.values import (
@@ -66,6 +67,10 @@ _NOT_THE_PROJECT = (
     "logging",
     "tqdm",
 )
+
+
+_BARS = words.names("tqdm tqdm_notebook track progress_bar ProgressBar")
+"""Give what they are given, and show how far it has come."""
 
 
 def call(machine: Machine, func: Value, args: Arguments, node: ast.Call, name: str) -> Value:
@@ -156,6 +161,9 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
         return args.positional[0]
     if attr in ("prepare", "setup") and args.positional:
         return args.positional[0] if len(args.positional) == 1 else Seq(list(args.positional))
+    put_on = base.attrs.get(attr) if isinstance(base, Unknown) else None
+    if isinstance(put_on, (Layer, Chain, Instance, Loss)):
+        return call(machine, put_on, args, node, attr)
     if isinstance(base, Unknown) and (attr in torch.MODULE_SAME or attr in torch.SHAPING):
         return base
     if isinstance(base, Unknown) and attr == "detach":
@@ -165,6 +173,7 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
             log_write(machine, base, node)
         return derived(machine, Op(attr, machine.at(node)), [base, *args.all()])
     if isinstance(base, Unknown) and _STORES.match(attr):
+        fill_up(base, args.positional[0] if args.positional else NONE)
         _store(base, args)
     return out_of_sight(machine, base, attr, args, node)
 
@@ -241,12 +250,10 @@ def _method_of_instance(
 
 def _asked_for(name: str, args: Arguments) -> re.Pattern[str] | None:
     """What a module must speak of: what becomes of a loss or a model is seen where it is handed to, whatever
-    that is about; a class that is given a model matters if it has a loss for it."""
-    given = args.all()
-    models = any(isinstance(value, (Chain, Instance)) for value in given)
-    if any(isinstance(value, Loss) for value in given) or (models and name.islower()):
+    that is about; a class may be given its model later, and matters if it has a loss for it."""
+    if any(isinstance(value, (Chain, Either, Instance, Loss)) for value in args.all()):
         return None
-    return ENDS_OR_JUDGES if models else ENDS_SOMEHOW
+    return ENDS_SOMEHOW if name.islower() else ENDS_OR_JUDGES
 
 
 def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
@@ -255,6 +262,9 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         module, given, *_ = args.positional
         handed = Arguments(given.items if isinstance(given, Seq) else [given])
         return call(machine, module, handed, node, last)
+    if name == "torch.utils.data.DataLoader" and not args.partial:
+        loader = loaded(args, lambda func, given: call(machine, func, given, node, last))
+        return loader or Unknown(f"{name}()")
     if name.startswith("torch."):
         return call_torch(machine, name, args, node)
     if name.startswith("builtins."):
@@ -263,6 +273,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         found = imported(machine, name, about=_asked_for(last, args))
         if found is not None:
             return call(machine, found, args, node, last)
+    if last in _BARS and args.positional:
+        return args.positional[0]
     if last == "OrderedDict":
         return collections.ordered(args)
     if name.startswith("torchvision.models."):
@@ -272,7 +284,10 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
     if name.startswith(("numpy.", "math.")):
         flows = [flow for value in args.all() for flow in flows_in(value)]
         if not flows:
-            return Flow(grad=False, form="array")
+            padded = (
+                padding_of(args.positional[0]) if last in ("array", "asarray") and args.positional else None
+            )
+            return Flow(grad=False, form="array", padded=padded)
         lost = next((flow for flow in flows if flow.cut is not None), flows[0])
         return cut_off(lost, CutKind.NUMPY, machine.at(node), form="array") if lost.grad else lost
     if last == "deepcopy" and args.positional:

@@ -8,6 +8,7 @@ from gradclinic.facts import CutKind, Location
 from gradclinic.static.containers import call_mapping
 from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.machine import Kept, Machine
+from gradclinic.static.flow.padding import Filler, Loader
 from gradclinic.static.flow.tensors import cut_off, derived, summed
 from gradclinic.static.flow.values import (
     IDENTITY,
@@ -43,6 +44,8 @@ def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Argument
         ]
         if len(base.items) < MOST_HELD:
             base.items.append(perhaps(machine, first))
+    elif attr == "extend" and isinstance(first, Filler):
+        base.items.append(first)
     elif attr == "extend":
         base.items += first.items if isinstance(first, Seq) else [first]
         del base.items[MOST_HELD:]
@@ -100,6 +103,8 @@ def call_builtin(machine: Machine, name: str, args: Arguments, node: ast.Call) -
         return _range(args)
     if name == "enumerate":
         items = items_of(first)
+        if isinstance(first, Loader):
+            return Alike([Seq([Unknown("<index>"), first.batch])])
         if items is not None:
             return Seq([Seq([Index(index), item]) for index, item in enumerate(items)])
         return Counted(f"enumerate({getattr(first, 'path', '')})", holds=getattr(first, "holds", ()))

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import ast
 import builtins
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from gradclinic.static.flow import calls
 from gradclinic.static.flow.attributes import attribute_of
 from gradclinic.static.flow.collections import items_of
+from gradclinic.static.flow.functions import is_module
 from gradclinic.static.flow.items import item_at, item_of, key_of, spread
 from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.neighbours import starred
+from gradclinic.static.flow.padding import Filler, filled_up, filler_of
 from gradclinic.static.flow.tensors import binary, scaled
 from gradclinic.static.flow.values import (
     Alike,
     Chain,
+    Either,
     Flow,
     Layer,
     Loss,
@@ -107,10 +111,12 @@ def combine(machine: Machine, node: ast.AST, left: Value, op: ast.operator, righ
     left, right = as_tensor(left), as_tensor(right)
     if isinstance(left, (Flow, Weights)) or isinstance(right, (Flow, Weights)):
         return binary(machine, node, left, op, right)
+    if isinstance(op, ast.Add) and isinstance(left, Filler) is not isinstance(right, Filler):
+        return filled_up(left, right) if isinstance(right, Filler) else filled_up(right, cast(Filler, left))
     if isinstance(left, Seq) and isinstance(right, Seq) and isinstance(op, ast.Add):
         return Seq([*left.items, *right.items])
     if isinstance(left, Seq) and isinstance(op, ast.Mult):
-        return Seq(list(left.items))
+        return filler_of(node, left) or Seq(list(left.items))
     if isinstance(left, Const) and isinstance(right, Const) and type(left.value) is type(right.value) is int:
         if isinstance(op, ast.Add):
             return Const(left.value + right.value)
@@ -168,6 +174,9 @@ def _compare(machine: Machine, node: ast.Compare) -> Value:
             return Const(left.value == right.value)
         if isinstance(op, (ast.NotEq, ast.IsNot)):
             return Const(left.value != right.value)
+        numbers = all(type(one.value) in (int, float) for one in (left, right))
+        if numbers and type(op) in _ORDERS and _is_of_model(machine, node.left):
+            return Const(_ORDERS[type(op)](left.value, right.value))
     if isinstance(left, Flow) and left.unchecked is not None:
         machine.log.checked.add(left.unchecked)
         return Unknown("<comparison>")
@@ -175,6 +184,25 @@ def _compare(machine: Machine, node: ast.Compare) -> Value:
     if there and isinstance(right, Const) and right.value is None and isinstance(op, (ast.Is, ast.IsNot)):
         return Const(isinstance(op, ast.IsNot))
     return Unknown("<comparison>")
+
+
+_ORDERS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def _is_of_model(machine: Machine, node: ast.expr) -> bool:
+    """`net.n_classes` before any loop: what a model was built with. Other numbers may be counters."""
+    if not isinstance(node, ast.Attribute) or machine.loops or last_name(node.value) == "self":
+        return False
+    base = evaluate(machine, node.value)
+    return all(
+        isinstance(option, Instance) and is_module(option.cls)
+        for option in (base.options if isinstance(base, Either) else [base])
+    )
 
 
 def _conditional(machine: Machine, node: ast.IfExp) -> Value:

@@ -137,8 +137,9 @@ def _default(machine: Machine, func: Func, name: str, default: ast.expr) -> Valu
     if not isinstance(default, (ast.Constant, ast.Call)):
         return Unknown(name)
     outer, machine.frame = machine.frame, func.frame
+    path, machine.path = machine.path, func.frame.module.path or machine.home
     try:
         value = machine.evaluate(machine, default)
     finally:
-        machine.frame = outer
+        machine.frame, machine.path = outer, path
     return value if isinstance(value, (Const, Layer, Loss)) else Unknown(name)

@@ -37,7 +37,7 @@ def _cuts(log: Log, where: Location, uses: list[Use]) -> Iterator[Cut]:
     if any(_is_shifted(flow) for flow in flows):
         return
     for term in dict.fromkeys(term.where for flow in flows for term in flow.terms):
-        found = [_term(flow, term) for flow in flows]
+        found = [_term(log, flow, term) for flow in flows]
         first = found[0]
         if first is not None and all(one is not None for one in found):
             yield Cut(first.kind, CutRole.TERM, first.where, where, _named(log, first.owners))
@@ -70,12 +70,18 @@ def _is_shifted(flow: Flow) -> bool:
     return any(term.nodes and term.nodes <= flow.nodes for term in flow.terms)
 
 
-def _term(flow: Flow, where: Location) -> CutAt | None:
+def _term(log: Log, flow: Flow, where: Location) -> CutAt | None:
     for term in flow.terms:
-        # A number taken from a part of the loss that trains anyway shifts it and loses nothing.
-        lost = not term.nodes <= flow.nodes and (term.sure or term.nodes & flow.nodes)
+        if term.where != where:
+            continue
+        # A number taken from what trains anyway, in this loss or by itself, shifts it and loses nothing.
+        trains = term.nodes <= flow.nodes or any(
+            term.nodes <= use.flow.nodes for use in log.uses if use.whole
+        )
+        sure = term.sure or term.nodes & flow.nodes or (term.of_loss and term.kind is CutKind.ITEM)
+        lost = sure and not trains
         whole = term.scalar or term.kind in (CutKind.TENSOR, CutKind.GRAD)
-        if term.where == where and lost and whole and flow.scalar:
+        if lost and whole and flow.scalar:
             return term
     return None
 

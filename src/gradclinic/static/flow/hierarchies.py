@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gradclinic.static.flow.functions import call_function, instantiate
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.neighbours import ENDS_SOMEHOW, imported
+from gradclinic.static.flow.preparing import prepared
 from gradclinic.static.flow.torch_names import LOSSES
 from gradclinic.static.flow.values import Loss
 from gradclinic.static.syntax import last_name, nodes_in
@@ -76,5 +77,5 @@ def _name(method: Func) -> str:
 
 def _call(machine: Machine, instance: Value, method: Func) -> None:
     assert isinstance(instance, Instance)
-    bound = method.of(instance)
-    call_function(machine, bound, Arguments(partial=True), method.node)
+    given = prepared(machine, instance, method)
+    call_function(machine, method.of(instance), Arguments(keywords=given, partial=True), method.node)

@@ -7,6 +7,7 @@ import ast
 from gradclinic.static import words
 from gradclinic.static.flow.collections import Counted
 from gradclinic.static.flow.joining import join
+from gradclinic.static.flow.padding import Loader
 from gradclinic.static.flow.tensors import reshaped
 from gradclinic.static.flow.values import (
     Alike,
@@ -79,6 +80,8 @@ def _constant_bound(node: ast.expr | None) -> int | None:
 def _sliced(flow: Flow, node: ast.Subscript, index: Value) -> Flow:
     """Rows and columns of a tensor; picking by a mask or by lengths takes the padding out."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if isinstance(index, Const) and isinstance(index.value, str):
+        return changed(flow)  # Of a batch that is a dictionary
     plain = all(isinstance(part, ast.Slice) for part in parts)
     if plain:
         return changed(flow, reshaped=True)
@@ -93,6 +96,8 @@ def key_of(value: Value, otherwise: object) -> object:
 
 def item_of(source: Value) -> Value:
     """One item of something that is not known: a batch, if it sounds like a loader."""
+    if isinstance(source, Loader):
+        return source.batch
     if isinstance(source, Counted):
         path = source.path
         return Seq([Unknown("<index>"), _batch(path[10:-1], source)])

@@ -107,8 +107,10 @@ class Log:
 
 @record
 class Machine:
+    asked: str
+    """The file that is to be told about."""
     home: str
-    """The file that is read."""
+    """The file that is run: the same, or one that calls its functions."""
     frame: Frame
     execute: Callable[[Machine, list[ast.stmt]], None]
     evaluate: Callable[[Machine, ast.expr], Value]

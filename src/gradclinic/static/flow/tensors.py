@@ -21,6 +21,7 @@ from gradclinic.static.flow.values import (
     changed,
     flows_in,
     shade_of,
+    shadowed,
     shared_ops,
 )
 from gradclinic.static.values import Const, Seq, Unknown, Value
@@ -114,7 +115,9 @@ def cut_off(flow: Flow, kind: CutKind, where: Location, *, form: str = "tensor")
     furthermore = kind is CutKind.NUMPY or (kind is CutKind.ITEM and cut and cut.kind is CutKind.DETACH)
     if flow.grad is not False or (cut is not None and furthermore):
         sure = flow.grad is True
-        behind = cut or CutAt(kind, where, flow.nodes, flow.owners, flow.scalar, sure=sure)
+        behind = cut or CutAt(
+            kind, where, flow.nodes, flow.owners, flow.scalar, sure=sure, of_loss=bool(flow.losses)
+        )
         cut = replace(behind, kind=kind, where=where)
     return Flow(
         flow.ops, grad=False, cut=cut, scalar=flow.scalar, form=form, axes=flow.axes, batched=flow.batched,
@@ -240,4 +243,5 @@ def product(machine: Machine, where: Location, left: Value, right: Value, axes: 
 
 def concatenated(machine: Machine, op: Op, source: Value) -> Flow:
     items = source.items if isinstance(source, Seq) else [source]
-    return derived(machine, op, items, combined=True)
+    # Of nothing there is no stack: what filled the list was not gone through.
+    return derived(machine, op, items or [shadowed("<item>")], combined=True)

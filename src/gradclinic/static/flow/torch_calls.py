@@ -9,6 +9,7 @@ from gradclinic.facts import CutKind, DomainEdge, Location, Op
 from gradclinic.static.flow import torch_names as torch
 from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import Machine, Use
+from gradclinic.static.flow.padding import padding_of
 from gradclinic.static.flow.tensors import (
     binary,
     concatenated,
@@ -78,13 +79,16 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
         return Unknown(f"{name}()")
     if _is_class(name, last):
         return _layer(machine, last, args, where)
+    row = None if isinstance(first, Flow) else padding_of(first)
+    if row is not None and (last in torch.COPYING or last in ("as_tensor", "asarray")):
+        return Flow(grad=False, padded=row)
     if last in torch.COPYING and args.positional and not _is_size(args):
         return copied(machine, first, where, leaf=_is_true(args.keywords.get("requires_grad")))
     if last in ("from_numpy", "as_tensor", "asarray") and flows_in(first):
         lost = flows_in(first)[0]
         return changed(lost, form="tensor") if lost.form != "tensor" else lost
     if last in torch.CREATING and not last.endswith("_like"):
-        return _created(args, blank=last in torch.BLANK)
+        return changed(_created(args, blank=last in torch.BLANK), filled=_filled(last, args))
     if last.endswith("_like"):
         return Flow(grad=False, blank=last in torch.BLANK)
     if last in ("stack", "cat", "hstack", "vstack", "concat", "concatenate"):
@@ -111,6 +115,13 @@ def _padded(args: Arguments) -> Flow:
     filler = args.get(2, "padding_value") or Const(0)
     known = filler.value if isinstance(filler, Const) and isinstance(filler.value, (int, float)) else None
     return Flow(grad=False, padded=int(known) if known is not None and not args.partial else None)
+
+
+def _filled(name: str, args: Arguments) -> object:
+    """What a new tensor is full of."""
+    value = args.get(1, "fill_value") if name == "full" else None
+    number = value.value if isinstance(value, Const) else None
+    return 0 if name == "zeros" else number if type(number) is int else None
 
 
 def _is_class(name: str, last: str) -> bool:
@@ -259,6 +270,8 @@ def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: 
         return flow
     if name in torch.SHAPING:
         return reshaped_by(flow, name, args)
+    if name in ("long", "int") and flow.grad is False:
+        return flow
     if name in torch.PLAIN or name in torch.BLANK:
         return Flow(grad=False, axes=None, blank=name in torch.BLANK)
     if name in _ARITHMETIC and args.positional:
@@ -289,6 +302,8 @@ def _look_at_logarithm(machine: Machine, name: str, flow: Flow, result: Flow, wh
 
 
 def reshaped_by(flow: Flow, name: str, args: Arguments) -> Value:
+    if name == "masked_select":
+        return reshaped(flow, padded=None)
     if name in ("chunk", "split", "unbind"):
         return Alike([reshaped(flow)])
     if name == "contiguous":

@@ -32,6 +32,8 @@ class CutAt:
     silenced: bool = False
     sure: bool = True
     """False when it is not known whether there was a graph to lose."""
+    of_loss: bool = False
+    """It was what a loss of torch gave: there is no other use for its graph than to train by it."""
 
 
 @record
@@ -75,6 +77,8 @@ class Flow(Value):
     """What made it if the model is this one or that, where it is chosen among several."""
     blank: bool = False
     """Nothing but a place to write to, as `torch.zeros(...)`."""
+    filled: object = None
+    """The number that such a place is full of."""
     unchecked: Location | None = None
     """The `autograd.grad(allow_unused=True)` it came from: it may be None."""
 

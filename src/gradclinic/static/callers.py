@@ -1,0 +1,91 @@
+"""Files of the project that import a file: what its functions are given is seen there alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+
+from gradclinic.static import words
+from gradclinic.static.imports import mentioned
+from gradclinic.static.project_files import LARGEST, file_of
+
+MOST_CALLERS = 4
+MOST_FOLDERS = 40
+"""Side by side; where there are more, they are no project."""
+MOST_FILES = 300
+ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py"})
+LEVELS_UP = 2
+
+
+def callers_of(path: str, beside: Collection[str] = ()) -> list[str]:
+    """The scripts that import the file at `path`, straight or by way of another, nearest first.
+
+    Without those `beside` it that are read for themselves: they tell what they give.
+    """
+    files = [file for folder in _folders(path) for file in _sources(folder)] if os.path.isfile(path) else []
+    if len(files) > MOST_FILES or "site-packages" in path:
+        return []
+    found = [path]
+    for imported in found:  # which grows meanwhile
+        found += [file for file in files if file not in found and _imports(file, imported)]
+        if len(found) > MOST_CALLERS * 2:
+            break
+    runs = [file for file in found[1:] if os.path.basename(file) != "__init__.py"]
+    return [file for file in runs if not words.TEST_FILE.search(file) and file not in beside][:MOST_CALLERS]
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Its own and those above it within the project, each with those in it."""
+    folder, below = os.path.dirname(path), ""
+    for _ in range(LEVELS_UP + 1):
+        inner = [os.path.join(folder, name) for name in _entries(folder) if "." not in name]
+        inner = [one for one in inner if one != below and os.path.isdir(one)]
+        if len(inner) > MOST_FOLDERS:
+            return
+        yield folder
+        yield from inner
+        above = os.path.dirname(folder)
+        if above == folder or not ROOT_MARKS.isdisjoint(_entries(folder)):
+            return
+        folder, below = above, folder
+
+
+def _sources(folder: str) -> list[str]:
+    return [os.path.join(folder, name) for name in _entries(folder) if name.endswith(".py")]
+
+
+def _entries(folder: str) -> tuple[str, ...]:
+    here = folder or os.curdir
+    try:
+        return _listed(here, os.stat(here).st_mtime_ns)
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=512)
+def _listed(folder: str, changed: int) -> tuple[str, ...]:
+    return tuple(sorted(os.listdir(folder)))
+
+
+def _imports(file: str, module: str) -> bool:
+    name = os.path.basename(os.path.dirname(module) if module.endswith("__init__.py") else module)
+    last = name.removesuffix(".py")
+    text = text_of(file)
+    named = [spelled for spelled, _, _ in mentioned(text) if spelled.endswith(last)] if last in text else []
+    return any(file_of(spelled, file) == module for spelled in named)
+
+
+def text_of(file: str) -> str:
+    """Empty where it cannot be read."""
+    version = os.stat(file)
+    return _read(file, version.st_mtime_ns, version.st_size) if version.st_size <= LARGEST else ""
+
+
+@lru_cache(maxsize=512)
+def _read(file: str, changed: int, size: int) -> str:
+    try:
+        with open(file, encoding="utf-8") as source:
+            return source.read()
+    except (OSError, ValueError):
+        return ""

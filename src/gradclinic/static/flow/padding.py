@@ -1,0 +1,91 @@
+"""Rows filled up to one length: by hand in a list, by a function that collates, by a dataset."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import field
+
+from gradclinic.frozen import record
+from gradclinic.static import words
+from gradclinic.static.flow.values import Alike, Flow, flows_in, shadowed
+from gradclinic.static.syntax import last_name
+from gradclinic.static.values import NONE, Const, Func, Instance, Map, Seq, Unknown, Value
+from gradclinic.static.walk import Arguments
+
+_FILLED_UP = "<filled up>"
+"""What an Unknown holds the number by that its end is filled up with."""
+_SHORTFALL = words.Pattern(r"pad|missing|remain|short", re.I)
+
+
+@record
+class Filler(Seq):
+    """`[PAD] * (longest - len(row))`"""
+
+
+@record
+class Loader(Unknown):
+    """A loader whose batches are known."""
+
+    batch: Value = field(default_factory=lambda: NONE)
+
+
+def filler_of(node: ast.AST, items: Seq) -> Value | None:
+    """A number repeated as often as a row is short of a length; other repetitions may be labels."""
+    number = items.items[0] if len(items.items) == 1 else NONE
+    if not (isinstance(node, ast.BinOp) and isinstance(number, Const) and type(number.value) is int):
+        return None
+    count = node.right
+    short = isinstance(count, ast.BinOp) and isinstance(count.op, ast.Sub)
+    return Filler([number]) if short or _SHORTFALL.search(last_name(count)) else None
+
+
+def filled_up(row: Value, filler: Filler) -> Value:
+    """`row + [PAD] * (longest - len(row))`, either way around."""
+    made = shadowed("<row>") if flows_in(row) else Unknown("<row>")
+    made.attrs[_FILLED_UP] = filler.items[0]
+    return made
+
+
+def fill_up(row: Value, filler: Value) -> None:
+    """`row.extend([PAD] * (longest - len(row)))`"""
+    if isinstance(row, Unknown) and isinstance(filler, Filler):
+        row.attrs[_FILLED_UP] = filler.items[0]
+
+
+def padding_of(value: Value, depth: int = 2) -> object:
+    """The number that the rows in `value` are filled up with."""
+    if isinstance(value, Flow):
+        return value.padded
+    if isinstance(value, Filler):
+        number: Value | None = value.items[0]
+    elif isinstance(value, Seq):
+        found = [padding_of(item, depth - 1) for item in value.items] if depth else []
+        return next((one for one in found if one is not None), None)
+    else:
+        number = value.attrs.get(_FILLED_UP) if isinstance(value, Unknown) else None
+    return number.value if isinstance(number, Const) else None
+
+
+def loaded(args: Arguments, run: Callable[[Value, Arguments], Value]) -> Value | None:
+    """The loader of a dataset in sight, if its batches are seen to be filled up."""
+    dataset, collate = args.get(0, "dataset"), args.get(6, "collate_fn")
+    sample: Value = Unknown("<sample>")
+    if isinstance(dataset, Instance):
+        pick = dataset.cls.find("__getitem__")
+        if isinstance(pick, Func):
+            sample = run(pick.of(dataset), Arguments([Unknown("index")]))
+    batch = _stacked(sample) if collate is None else run(collate, Arguments([Alike([sample])]))
+    if all(flow.padded is None for flow in flows_in(batch)):
+        return None
+    return Loader("torch.utils.data.DataLoader()", batch=batch)
+
+
+def _stacked(sample: Value) -> Value:
+    """What torch makes of many samples by itself."""
+    if isinstance(sample, Seq):
+        return Seq([_stacked(item) for item in sample.items])
+    if isinstance(sample, Map):
+        return Map({key: _stacked(item) for key, item in sample.items.items()})
+    return Flow(grad=False, batched=True, padded=sample.padded if isinstance(sample, Flow) else None)

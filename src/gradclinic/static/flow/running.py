@@ -1,0 +1,96 @@
+"""Which functions of a file are run, on what: all that its own code calls, and those that nothing calls."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+from bisect import bisect_left
+
+from gradclinic.static.flow.functions import call_function
+from gradclinic.static.flow.hierarchies import call_inherited, call_method_of
+from gradclinic.static.flow.machine import Machine
+from gradclinic.static.flow.statements import execute
+from gradclinic.static.flow.torch_names import LOSS_FUNCTIONS, LOSSES
+from gradclinic.static.values import ClassDef, Func, FunctionNode
+from gradclinic.static.walk import Arguments, BreakLoop, ContinueLoop, ReturnValue, Stop
+
+Member = tuple[FunctionNode, ast.ClassDef | None]
+"""A function, and the class it is a method of."""
+_LEFT = (ReturnValue, BreakLoop, ContinueLoop, Stop)
+_EVERYWHERE = frozenset({"__init__", "__call__", "forward", "main", "run"})
+"""Names of functions that say nothing of which one is called."""
+_NAMED_LOSS = re.compile(rf"(\w+)\s*=\s*[\w.]*\b(?:{'|'.join(LOSSES)})\(")
+_CALLED = (*LOSS_FUNCTIONS, *LOSSES, "backward")
+_CALL = re.compile(r"""(\w+)[\]"')]*\s*\(""")
+
+
+def run(machine: Machine, tree: ast.Module, text: str, calls: tuple[str, ...] = ()) -> None:
+    """The file itself, then the functions in it that call a loss, backward, or something named in `calls`."""
+    top = machine.frame
+    for statement in tree.body:
+        try:
+            execute(machine, [statement])
+        except _LEFT:
+            break
+    anomaly = machine.anomaly
+    for function, owner in _telling_functions(tree, text, calls):
+        if function not in machine.reached:
+            machine.frame, machine.anomaly = top, anomaly
+            with contextlib.suppress(*_LEFT):
+                _run_alone(machine, function, owner)
+    machine.frame, machine.anomaly = top, anomaly
+    with contextlib.suppress(*_LEFT):
+        call_inherited(machine)
+
+
+def _run_alone(machine: Machine, function: FunctionNode, owner: ast.ClassDef | None) -> None:
+    """A function that nothing in sight calls, with parameters nobody knows."""
+    found = machine.frame.vars.get(owner.name if owner else function.name)
+    if isinstance(found, ClassDef):
+        method = found.attrs.get(function.name)
+        if isinstance(method, Func) and method.node is function:
+            call_method_of(machine, found, method)
+    elif isinstance(found, Func) and found.node is function:
+        call_function(machine, found, Arguments(partial=True), function)
+
+
+def _telling_functions(tree: ast.Module, text: str, calls: tuple[str, ...]) -> list[Member]:
+    """Functions that make one of the calls themselves, the outermost ones; first, whoever loops over one.
+
+    The text is asked, not the tree: which functions are worth running is no judgement, and must be quick.
+    """
+    lines = text.splitlines()
+    named = [_NAMED_LOSS.search(line) for line in lines if "Loss(" in line]
+    losses = (*_CALLED, *calls, *{match[1] for match in named if match})
+    telling = [number for number, line in enumerate(lines, 1) if "(" in line and _calls(line, losses)]
+    found: list[Member] = []
+    others: list[tuple[Member, str]] = []
+    for node in tree.body:
+        owner = node if isinstance(node, ast.ClassDef) else None
+        for member in owner.body if owner else [node]:
+            if not isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            next_one = bisect_left(telling, member.lineno)
+            if next_one < len(telling) and telling[next_one] <= (member.end_lineno or 0):
+                found.append((member, owner))
+            else:
+                others.append(((member, owner), "\n".join(lines[member.lineno - 1 : member.end_lineno])))
+    return [*_looping_over(found, others), *found]
+
+
+def _calls(line: str, losses: tuple[str, ...]) -> bool:
+    return any(
+        name.endswith(losses) and not name.endswith("is_backward") and f"def {name}" not in line
+        for name in _CALL.findall(line)
+    )
+
+
+def _looping_over(found: list[Member], others: list[tuple[Member, str]]) -> list[Member]:
+    """Functions that call one of those found: what it returns may pile up in their loops."""
+    asked = [f"{function.name}(" for function, _ in found if function.name not in _EVERYWHERE]
+    return [
+        member
+        for member, body in others
+        if ("for " in body or "while " in body) and any(call in body for call in asked)
+    ]

@@ -1,0 +1,124 @@
+"""A file that is read by itself: what its losses are given is asked of those who call its functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradclinic.config import Config
+from gradclinic.linting import lint
+
+MODEL = """\
+from torch import nn
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(4, 3)
+        self.last = nn.{last}(dim=1)
+
+    def forward(self, x):
+        return self.last(self.score(x))
+
+    def set_loss(self, loss):
+        self.loss = loss
+
+    def epoch(self, loader):
+        for x, y in loader:
+            loss = self.loss(self(x), y)
+            loss.backward()
+"""
+SCRIPT = """\
+from torch import nn
+from head import Head
+
+head = Head()
+head.set_loss(nn.NLLLoss())
+head.epoch(loader)
+"""
+LOOP = """\
+import torch
+
+def epoch(model, criterion, loader):
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+"""
+MAIN = """\
+from torch import nn
+from engine{inner} import epoch
+from head import Head
+
+def main():
+    epoch(Head(), nn.CrossEntropyLoss(), loader)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "pyproject.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def found(*paths: str) -> set[tuple[str, str, int]]:
+    diagnosis = lint(paths, Config())
+    assert not diagnosis.problems
+    return {(f.code, f.location.path, f.location.line) for f in diagnosis.findings if f.location}
+
+
+@pytest.mark.parametrize(("last", "codes"), [("Softmax", {("GC404", "head.py", 17)}), ("LogSoftmax", set())])
+def test_a_loss_set_from_outside_is_asked_for(project: Path, last: str, codes: set[object]) -> None:
+    (project / "head.py").write_text(MODEL.format(last=last))
+    (project / "train.py").write_text(SCRIPT)
+    assert found("head.py") == codes
+
+
+def test_of_files_that_are_read_together_each_tells_what_it_gives(project: Path) -> None:
+    (project / "head.py").write_text(MODEL.format(last="Softmax"))
+    (project / "train.py").write_text(SCRIPT)
+    assert found(".") == {("GC404", "train.py", 5)}
+
+
+@pytest.mark.parametrize(
+    ("place", "main", "inner"),
+    [
+        ("engine.py", "main.py", ""),
+        ("engine/loop.py", "main.py", ".loop"),
+        ("engine/loop.py", "tools/main.py", ".loop"),
+        ("engine.py", "tools/main.py", ""),
+    ],
+)
+def test_a_loop_is_given_models_by_files_around_it(project: Path, place: str, main: str, inner: str) -> None:
+    for file in (place, main):
+        (project / file).parent.mkdir(exist_ok=True)
+    (project / "head.py").write_text(MODEL.format(last="Softmax"))
+    (project / place).write_text(LOOP)
+    (project / main).write_text(MAIN.format(inner=inner))
+    assert found(place) == {("GC401", place, 5)}
+
+
+def test_a_package_hands_on_what_its_files_define(project: Path) -> None:
+    (project / "steps").mkdir()
+    (project / "steps" / "loop.py").write_text(LOOP)
+    (project / "steps" / "__init__.py").write_text("from .loop import epoch\n")
+    (project / "head.py").write_text(MODEL.format(last="Softmax"))
+    (project / "main.py").write_text(MAIN.replace("engine{inner}", "steps"))
+    assert found("steps/loop.py") == {("GC401", "steps/loop.py", 5)}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("test_engine.py", MAIN),  # a test may try the loop on anything
+        ("main.py", MAIN.replace("from engine{inner}", "from other")),
+        ("main.py", MAIN.replace("Head(),", "nn.Sequential(Head(), nn.Linear(3, 3)),")),
+        ("main.py", MAIN.replace("CrossEntropyLoss", "MSELoss")),
+    ],
+)
+def test_others_are_not_asked_and_give_nothing_wrong(project: Path, name: str, text: str) -> None:
+    (project / "engine.py").write_text(LOOP)
+    (project / "head.py").write_text(MODEL.format(last="Softmax"))
+    (project / name).write_text(text.format(inner=""))
+    assert found("engine.py") == set()
