@@ -99,6 +99,37 @@ def test_a_loop_is_given_models_by_files_around_it(project: Path, place: str, ma
     assert found(place) == {("GC401", place, 5)}
 
 
+def test_an_object_that_a_framework_drives_is_known_by_who_built_it(project: Path) -> None:
+    (project / "head.py").write_text(MODEL.format(last="Softmax"))
+    (project / "lit.py").write_text(
+        "import torch\nimport pytorch_lightning as pl\n\nclass Lit(pl.LightningModule):\n"
+        "    def __init__(self, model):\n        super().__init__()\n        self.model = model\n\n"
+        "    def training_step(self, batch, index):\n        x, y = batch\n"
+        "        return torch.nn.functional.cross_entropy(self.model(x), y)\n"
+    )
+    main = "from head import Head\nfrom lit import Lit\n\nfit(Lit({}))\n"
+    (project / "main.py").write_text(main.format("Head()"))
+    assert found("lit.py") == {("GC401", "lit.py", 11)}
+    (project / "main.py").write_text(main.format("Head().score"))
+    assert found("lit.py") == set()
+
+
+@pytest.mark.parametrize(("built", "line"), [("Head()", 8), ("Head().score", None)])
+def test_a_factory_of_losses_is_asked_and_not_blamed(project: Path, built: str, line: int | None) -> None:
+    (project / "head.py").write_text(MODEL.format(last="Softmax"))
+    (project / "losses.py").write_text(
+        "from torch import nn\n\ndef get_loss(name):\n    if name == 'ce':\n"
+        "        return nn.CrossEntropyLoss()\n    raise ValueError(name)\n"
+    )
+    (project / "run.py").write_text(
+        "import torch\nfrom head import Head\nfrom losses import get_loss\n\n"
+        f"model, criterion = {built}, get_loss(args.loss)\n"
+        "for x, y in loader:\n    out = model(x)\n    criterion(out, y).backward()\n"
+    )
+    assert found("run.py") == ({("GC401", "run.py", line)} if line else set())
+    assert found("losses.py") == set()
+
+
 def test_a_package_hands_on_what_its_files_define(project: Path) -> None:
     (project / "steps").mkdir()
     (project / "steps" / "loop.py").write_text(LOOP)

@@ -280,3 +280,24 @@ def test_what_comes_from_outside_the_loop_may_need_the_graph_again() -> None:
     assert found(WEIGHED.format(more=" + memory.mean()")) == {}
     assert found(WEIGHED.format(more=" + memory * pitch.norm()")) == {}
     assert found(WEIGHED.format(more=' + coefs["l1"] * pitch.norm()')) == {}
+
+
+OUT_OF_SIGHT = """
+def attack(model, features, images):
+    for step in range(9):
+        images.requires_grad = True
+        loss = F.mse_loss(model(images), torch.randn(4))
+        {extra}
+        {total}
+        loss.backward()
+        images = images.detach()
+"""
+
+
+def test_the_number_of_a_loss_trains_nothing_wherever_its_input_is_from() -> None:
+    extra = "extra = F.mse_loss(features(model), torch.zeros(4))"
+    number = "loss = loss + extra.detach().item()"
+    assert found(OUT_OF_SIGHT.format(extra=extra, total=number)) == {"GC202": 11}
+    assert found(OUT_OF_SIGHT.format(extra=extra, total="loss = loss + extra.detach()")) == {}
+    for meant in (f"{extra}\n        extra.backward()", "extra = F.mse_loss(images.data, torch.zeros(4))"):
+        assert found(OUT_OF_SIGHT.format(extra=meant, total=number)) == {}

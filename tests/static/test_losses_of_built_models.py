@@ -46,11 +46,41 @@ def test_a_head_that_another_method_puts_on_a_module_is_known() -> None:
     [
         ("ReLU()", "pass"),
         ("Softmax(dim=1)", "module.head = nn.Linear(4, 3)"),
-        ("Softmax(dim=1)", "self.other(module)\n\n    def other(self, module):\n        module.head = make_head()"),
+        ("Softmax(dim=1)", "pass\n\n    def other(self, module):\n        module.head = make_head()"),
     ],
 )
 def test_a_head_that_may_be_another_is_not_judged(last: str, also: str) -> None:
     assert told(callback(last, also=also)) == set()
+
+
+FRAMEWORK = """
+import pytorch_lightning as pl
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return {given}
+
+class Lit(pl.LightningModule):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return F.cross_entropy(self.model(x), y){mark}
+
+pl.Trainer(max_epochs=3).fit(Lit(Net()), loader)
+"""
+
+
+def test_a_step_is_taken_by_the_object_that_a_framework_is_given() -> None:
+    source = TORCH + FRAMEWORK.format(given="torch.softmax(self.score(x), 1)", mark="  # GC401")
+    assert told(source) == marked(source) != set()
+    assert told(TORCH + FRAMEWORK.format(given="self.score(x)", mark="")) == set()
 
 
 BUILT = """

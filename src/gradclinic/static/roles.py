@@ -66,8 +66,7 @@ def _role_of(survey: Survey, name: str) -> str:
         if _SCHEDULE_METHODS & methods:
             return "schedule"
     if words.OPTIMIZER_NAME.search(name) and (
-        "zero_grad" in methods
-        or (not methods and name not in _NO_OPTIMIZERS and name not in survey.applied)
+        "zero_grad" in methods or (not methods and name not in _NO_OPTIMIZERS and name not in survey.applied)
     ):
         return "optimizer"
     if words.CRITERION_NAME.search(name) and not methods:

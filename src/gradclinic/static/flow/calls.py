@@ -69,6 +69,7 @@ _NOT_THE_PROJECT = (
 )
 
 
+_CHOOSES = words.Pattern(r"loss|criterion", re.I)
 _BARS = words.names("tqdm tqdm_notebook track progress_bar ProgressBar")
 """Give what they are given, and show how far it has come."""
 
@@ -253,7 +254,7 @@ def _asked_for(name: str, args: Arguments) -> re.Pattern[str] | None:
     that is about; a class may be given its model later, and matters if it has a loss for it."""
     if any(isinstance(value, (Chain, Either, Instance, Loss)) for value in args.all()):
         return None
-    return ENDS_SOMEHOW if name.islower() else ENDS_OR_JUDGES
+    return ENDS_SOMEHOW if name.islower() and not _CHOOSES.search(name) else ENDS_OR_JUDGES
 
 
 def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:

@@ -35,6 +35,8 @@ def replaces_output(hook: Value) -> bool:
 
 def instantiate(machine: Machine, cls: ClassDef, args: Arguments, node: ast.AST) -> Value:
     instance = Instance(cls, cls.node.name)
+    if (cls.frame.module.path or machine.home) == machine.asked:
+        machine.built.append(instance)
     initialise = cls.find("__init__")
     if isinstance(initialise, Func):
         call_function(machine, initialise.of(instance), args, node)

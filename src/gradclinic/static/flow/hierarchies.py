@@ -34,7 +34,22 @@ def call_method_of(machine: Machine, cls: ClassDef, method: Func) -> None:
     ]
     below = [heir for heir in heirs if not any(heir in other.bases for other in heirs)]
     for owner in below[:MOST_HEIRS] or [cls]:
-        _call(machine, instantiate(machine, owner, Arguments(partial=True), method.node), method)
+        made = [one for one in machine.built if one.cls is owner]
+        if not made:
+            _call(machine, instantiate(machine, owner, Arguments(partial=True), method.node), method)
+            machine.built = [one for one in machine.built if one.cls is not owner]
+        for instance in made[:MOST_HEIRS]:
+            call_method_on(machine, instance, method)
+
+
+def call_method_on(machine: Machine, instance: Instance, method: Func) -> None:
+    """On one that the program itself has made; who calls it is out of sight, as a framework is.
+
+    What a method leaves in it, the next does not see: in which order they are called is not known.
+    """
+    copy = Instance(instance.cls, instance.name)
+    copy.attrs = dict(instance.attrs)
+    _call(machine, copy, method)
 
 
 def call_inherited(machine: Machine) -> None:

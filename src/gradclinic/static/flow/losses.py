@@ -28,7 +28,8 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
         result = changed(result, nodes=result.nodes | target.nodes, certain=False)
     id = machine.new_id()
     # Called in another file, which knows neither the loss nor what it is given: told where it was chosen.
-    chosen = loss.where if loss.where and loss.where.path == machine.asked != where.path else where
+    told = machine.home if machine.home == machine.asked else ""
+    chosen = loss.where if loss.where and loss.where.path == told != where.path else where
     call = machine.log.losses[id] = LossCall(
         loss=loss.name,
         where=chosen,

@@ -10,7 +10,7 @@ from dataclasses import field
 from gradclinic.facts import DomainEdge, Location, LossCall, Op, SoftmaxUse
 from gradclinic.frozen import frozen, record
 from gradclinic.static.flow.values import Flow
-from gradclinic.static.values import Frame, Value
+from gradclinic.static.values import Frame, Instance, Value
 
 MOST_STEPS = 10_000
 """Of six thousand files, none that takes more showed anything after that."""
@@ -142,6 +142,8 @@ class Machine:
     """The loops being run, innermost last."""
     restarts: dict[tuple[ast.AST, ast.AST], bool] = field(default_factory=dict)
     """Of each sum and the loop that adds to it: whether the loop lets it start over."""
+    built: list[Instance] = field(default_factory=list)
+    """Objects of classes of the file that is to be told about."""
     reached: set[ast.AST] = field(default_factory=set)
     returned: list[list[Value]] = field(default_factory=list)
     places: dict[tuple[ast.AST, str, str], Location] = field(default_factory=dict)

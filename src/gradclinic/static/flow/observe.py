@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 from collections.abc import Collection, Iterator
@@ -15,7 +16,7 @@ from gradclinic.static.flow.graph_facts import graph_cases
 from gradclinic.static.flow.kept_facts import kept_cases
 from gradclinic.static.flow.loss_facts import loss_cases
 from gradclinic.static.flow.machine import MOST_STEPS, MOST_STEPS_ELSEWHERE, Log, Machine, TooLong
-from gradclinic.static.flow.running import run
+from gradclinic.static.flow.running import run, run_built
 from gradclinic.static.flow.statements import execute
 from gradclinic.static.flow.write_facts import write_cases
 from gradclinic.static.project_files import parsed
@@ -60,7 +61,9 @@ def flow_cases(
         return own
     return (
         *own,
-        *_given_by_callers(tree, path, beside, {_place(case[0]) for case in own if _is_told_here(case)}),
+        *_given_by_callers(
+            tree, text, path, beside, {_place(case[0]) for case in own if _is_told_here(case)}
+        ),
     )
 
 
@@ -78,7 +81,7 @@ def _lacks(log: Log) -> bool:
 
 
 def _given_by_callers(
-    tree: ast.Module, path: str, beside: Collection[str], known: Collection[Location]
+    tree: ast.Module, text: str, path: str, beside: Collection[str], known: Collection[Location]
 ) -> Iterator[tuple[object, ...]]:
     """What the losses of the file are given by those who call its functions, as far as it is not known."""
     defined = tuple(node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)))
@@ -90,6 +93,8 @@ def _given_by_callers(
         machine = Machine(path, caller, Frame(""), execute, evaluate, caller, reads_all=True)
         machine.steps = MOST_STEPS_ELSEWHERE
         log = _executed(machine, script, text_of(caller), defined)
+        with contextlib.suppress(TooLong, RecursionError):
+            run_built(machine, tree, text)
         for case in loss_cases(log):
             if _is_told_here(case) and _place(case[0]).path == path and _place(case[0]) not in known:
                 yield case

@@ -8,13 +8,14 @@ import re
 from bisect import bisect_left
 
 from gradclinic.static.flow.functions import call_function
-from gradclinic.static.flow.hierarchies import call_inherited, call_method_of
+from gradclinic.static.flow.hierarchies import call_inherited, call_method_of, call_method_on
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.statements import execute
 from gradclinic.static.flow.torch_names import LOSS_FUNCTIONS, LOSSES
 from gradclinic.static.values import ClassDef, Func, FunctionNode
 from gradclinic.static.walk import Arguments, BreakLoop, ContinueLoop, ReturnValue, Stop
 
+MOST_BUILT = 4
 Member = tuple[FunctionNode, ast.ClassDef | None]
 """A function, and the class it is a method of."""
 _LEFT = (ReturnValue, BreakLoop, ContinueLoop, Stop)
@@ -42,6 +43,19 @@ def run(machine: Machine, tree: ast.Module, text: str, calls: tuple[str, ...] = 
     machine.frame, machine.anomaly = top, anomaly
     with contextlib.suppress(*_LEFT):
         call_inherited(machine)
+
+
+def run_built(machine: Machine, tree: ast.Module, text: str) -> None:
+    """The methods that tell something, on the objects that were built, if nothing in sight calls them."""
+    top, anomaly = machine.frame, machine.anomaly
+    names = {(owner.name, function.name) for function, owner in _telling_functions(tree, text, ()) if owner}
+    for instance in machine.built[:MOST_BUILT]:
+        for name, method in list(instance.cls.attrs.items()):
+            told = (instance.cls.node.name, name) in names
+            if isinstance(method, Func) and told and method.node not in machine.reached:
+                machine.frame, machine.anomaly = top, anomaly
+                with contextlib.suppress(*_LEFT):
+                    call_method_on(machine, instance, method)
 
 
 def _run_alone(machine: Machine, function: FunctionNode, owner: ast.ClassDef | None) -> None:
