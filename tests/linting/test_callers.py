@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,17 @@ def test_others_are_not_asked_and_give_nothing_wrong(project: Path, name: str, t
     (project / "head.py").write_text(MODEL.format(last="Softmax"))
     (project / name).write_text(text.format(inner=""))
     assert found("engine.py") == set()
+
+
+def test_a_loss_that_a_notebook_hands_a_model_to_is_told_in_its_file(project: Path) -> None:
+    (project / "drive.py").write_text(
+        "import torch\n" + "\n" * 20 + "def fit(model, loader, criterion=torch.nn.CrossEntropyLoss()):\n"
+        "    for x, y in loader:\n        loss = criterion(model(x), y)\n        loss.backward()\n"
+    )
+    cell = (
+        "from torch import nn\nfrom drive import fit\n\n"
+        "other = nn.CrossEntropyLoss()\nfit(nn.Sequential(nn.Linear(4, 3), nn.Softmax(1)), loader)"
+    )
+    notebook = {"cells": [{"cell_type": "code", "source": cell}], "metadata": {}, "nbformat": 4}
+    (project / "lesson.ipynb").write_text(json.dumps(notebook))
+    assert found("lesson.ipynb") == {("GC401", "drive.py", 24)}

@@ -92,7 +92,7 @@ def examine_text(
         whole = program(source.text, name)
         observation = whole.in_cells(observe_source(whole.code.text, name))
         judgement = whole.in_lines(_judged(observation, name, config))
-        found = whole.in_cells(_finished(judgement, whole.code))
+        found = whole.in_cells(tuple(_with_others(judgement, whole.code, name, config)))
     else:
         observation = observe_source(source.text, name, finder(name), beside)
         found = tuple(_with_others(_judged(observation, name, config), source, name, config))

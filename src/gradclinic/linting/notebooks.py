@@ -23,6 +23,7 @@ T = TypeVar("T")
 class Program:
     """The cells as one source. An empty line ends each, so that a line can be added to any."""
 
+    name: str
     code: SourceText
     cells: tuple[int, ...]
     """The cell of each line."""
@@ -38,6 +39,8 @@ class Program:
         return relocated(thing, self._to_line)
 
     def _to_cell(self, where: Location | Edit) -> Location | Edit:
+        if isinstance(where, Location) and where.path != self.name:
+            return where  # In a module that the notebook imports
         cell = self.cells[where.line - 1]
         begin = self.begins[cell]
         if isinstance(where, Edit):
@@ -67,7 +70,7 @@ def program(text: str, name: str) -> Program:
         own = _python(cell, name).split("\n")
         lines += [*own, ""]
         owners += [cell.number] * (len(own) + 1)
-    return Program(SourceText("\n".join(lines)), tuple(owners), begins)
+    return Program(name, SourceText("\n".join(lines)), tuple(owners), begins)
 
 
 def _python(cell: Cell, name: str) -> str:

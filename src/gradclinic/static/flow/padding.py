@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import field
+from types import NoneType
 
 from gradclinic.frozen import record
 from gradclinic.static import words
@@ -66,6 +67,21 @@ def padding_of(value: Value, depth: int = 2) -> object:
     else:
         number = value.attrs.get(_FILLED_UP) if isinstance(value, Unknown) else None
     return number.value if isinstance(number, Const) else None
+
+
+def number_behind(rows: Flow) -> object:
+    """What the ends of rows are filled with that are written from their beginnings."""
+    return rows.filled if rows.blank and rows.grad is False else rows.padded
+
+
+def begins_row(parts: list[ast.expr]) -> bool:
+    """`rows[i, :length]`: what comes after stays what it was."""
+    last = parts[-1] if len(parts) > 1 else None
+    return (
+        isinstance(last, ast.Slice)
+        and last.lower is None
+        and not isinstance(last.upper, (ast.Constant, NoneType))
+    )
 
 
 def loaded(args: Arguments, run: Callable[[Value, Arguments], Value]) -> Value | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from types import NoneType
 from typing import Any
 
 from gradclinic.static import imports, words
@@ -16,6 +15,7 @@ from gradclinic.static.flow.hierarchies import base_of
 from gradclinic.static.flow.items import item_of, key_of, spread
 from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.machine import Kept, Machine
+from gradclinic.static.flow.padding import begins_row, number_behind
 from gradclinic.static.flow.tensors import new_leaf, overwritten, reshaped
 from gradclinic.static.flow.totals import adds_to_itself, restarted
 from gradclinic.static.flow.values import NO_IDS, Alike, Flow, Listed, Weights, changed
@@ -133,10 +133,10 @@ def _write_into(machine: Machine, target: ast.Subscript, base: Flow, value: Valu
     fills = isinstance(last, ast.Slice) and last.lower is not None and last.upper is None and len(parts) > 1
     if fills and isinstance(value, Const) and type(value.value) is int and base.grad is False:
         machine.frame.vars[name] = changed(base, padded=value.value)
-    elif _begins_row(parts) and _number_behind(base) is not None and isinstance(value, (Flow, Unknown)):
+    elif begins_row(parts) and number_behind(base) is not None and isinstance(value, (Flow, Unknown)):
         held = value if isinstance(value, Flow) and base.blank else join(base, value, name)
         assert isinstance(held, Flow)
-        number = _number_behind(base)
+        number = number_behind(base)
         machine.frame.vars[name] = reshaped(held, scalar=False, losses=NO_IDS, padded=number)
     elif base.blank and base.grad is False and isinstance(value, Flow) and value.form == "tensor":
         # Row by row it becomes what is written to it.
@@ -145,21 +145,6 @@ def _write_into(machine: Machine, target: ast.Subscript, base: Flow, value: Valu
         )
     else:
         machine.frame.vars[name] = join(base, value if isinstance(value, Flow) else Unknown(name), name)
-
-
-def _number_behind(rows: Flow) -> object:
-    """What the ends of rows are filled with that are written from their beginnings."""
-    return rows.filled if rows.blank and rows.grad is False else rows.padded
-
-
-def _begins_row(parts: list[ast.expr]) -> bool:
-    """`rows[i, :length]`: what comes after stays what it was."""
-    last = parts[-1] if len(parts) > 1 else None
-    return (
-        isinstance(last, ast.Slice)
-        and last.lower is None
-        and not isinstance(last.upper, (ast.Constant, NoneType))
-    )
 
 
 _SPELLED: dict[type[ast.operator], str] = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
