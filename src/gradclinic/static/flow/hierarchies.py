@@ -38,8 +38,8 @@ def call_method_of(machine: Machine, cls: ClassDef, method: Func) -> None:
         if not made:
             _call(machine, instantiate(machine, owner, Arguments(partial=True), method.node), method)
             machine.built = [one for one in machine.built if one.cls is not owner]
-        for instance in made[:MOST_HEIRS]:
-            call_method_on(machine, instance, method)
+        else:  # Of several one is enough: a backward of each would seem to go on with the last one's graph.
+            call_method_on(machine, made[0], method)
 
 
 def call_method_on(machine: Machine, instance: Instance, method: Func) -> None:
