@@ -28,7 +28,7 @@ from gradclinic.static.values import (
     Value,
     library,
 )  # fmt: skip
-from gradclinic.static.walk import Walk
+from gradclinic.static.walk import Arguments, Walk
 
 _ACTOR_METHODS = words.names(
     "step zero_grad scale unscale_ update get_scale state_dict load_state_dict get_last_lr"
@@ -81,13 +81,23 @@ def _of_instance(walk: Walk, base: Instance, attr: str) -> Value:
     if isinstance(found, Func):
         if any(name.endswith("staticmethod") for name in found.decorators):
             return found
-        return found.of(base)
+        return _computed(walk, base, attr, found.of(base)) if _is_property(found) else found.of(base)
     if found is not None:
         return found
     if base.model is not None and attr in words.MODULE_METHODS:
         return Bound(base.model, attr)
     value = base.attrs[attr] = infer(walk, attr, f"{base.name}.{attr}")
     return value
+
+
+def _is_property(func: Func) -> bool:
+    return any(name.endswith("property") for name in func.decorators)
+
+
+def _computed(walk: Walk, base: Instance, attr: str, getter: Func) -> Value:
+    """What a property gives; one that tells nothing is known by its name."""
+    value = walk.call(walk, getter, Arguments(), getter.node)
+    return value if not isinstance(value, (Unknown, Const)) else infer(walk, attr, f"{base.name}.{attr}")
 
 
 def _of_model(walk: Walk, base: Model, attr: str) -> Value:

@@ -90,16 +90,16 @@ def holds(walk: Walk, value: Value) -> bool:
     if isinstance(value, Both):
         if all(type(part) is not Both and truth(part) is None for part in value.parts):
             return walk.choices.decide_all(
-                Question(tuple(_condition(part) for part in value.parts), value.either)
+                Question(tuple(condition_of(part) for part in value.parts), value.either)
             )
         # No further than Python goes: each part is then asked where the ones before it let it matter.
         answers = (holds(walk, part) for part in value.parts)
         return any(answers) if value.either else all(answers)
-    condition, wanted = _condition(value)
+    condition, wanted = condition_of(value)
     return walk.decide(condition) is wanted
 
 
-def _condition(value: Value) -> tuple[str, bool]:
+def condition_of(value: Value) -> tuple[str, bool]:
     """By what name to decide it, and which answer makes it hold."""
     name = name_of(value)
     return (name[4:], False) if name.startswith("not ") else (name, True)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradclinic.facts import ActorKind
-from gradclinic.static import arithmetic, calls
+from gradclinic.static import arithmetic, calls, supposing
 from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import compare, holds, name_of, negate, truth
@@ -181,6 +181,8 @@ def _conditional(walk: Walk, node: ast.IfExp) -> Value:
     known = truth(test)
     if known is None and (walk.can(node.body) | walk.can(node.orelse)) & Can.ACT and not walk.summarising:
         known = holds(walk, test)
+    if known is None:
+        known = supposing.answered(walk, test)
     if known is not None:
         return evaluate(walk, node.body if known else node.orelse)
     known_actors = len(walk.recorder.actors)

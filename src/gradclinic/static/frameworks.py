@@ -39,6 +39,8 @@ def call_accelerator(
     if attr in words.CLIPS:
         clip(walk, optimizers_in(args.all()), models_in(args.all()), node)
         return Unknown("<grad norm>")
+    if attr == "unwrap_model" and args.positional and isinstance(args.positional[0], Model):
+        return args.positional[0].inside(f"{attr}({args.positional[0].name})")
     if attr in ("unwrap_model", "gather", "reduce", "gather_for_metrics"):
         return args.positional[0] if args.positional else NONE
     if attr == "skip_first_batches":

@@ -14,7 +14,7 @@ from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import assign_gradient
 from gradclinic.static.layers import layers_of_call
 from gradclinic.static.opaque import build, call_outside, clip_parameters, models_in, parts
-from gradclinic.static.ranks import REPLICATES
+from gradclinic.static.ranks import REPLICATES, is_wrapper, wrap
 from gradclinic.static.settings import optimizer_settings
 from gradclinic.static.values import (
     NONE,
@@ -178,7 +178,7 @@ def _scaler(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | N
 def _wrapper(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
     model = _first_model(args)
     if model is not None and name.startswith("torch.") and name.rsplit(".", 1)[-1] in REPLICATES:
-        return model.wrapped(walk.assigning)
+        return wrap(walk, model)
     return model
 
 
@@ -283,6 +283,8 @@ def _builtin(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value:
         return get_attribute(walk, source, str(args.positional[1].value))
     if name == "bool":
         return source
+    if name in ("hasattr", "isinstance") and is_wrapper(source, parts(args.positional[1:])):
+        return Const(True)
     return Unknown(f"{name}({', '.join(name_of(value) for value in args.positional)})")
 
 

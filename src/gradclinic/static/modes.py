@@ -104,7 +104,7 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
         "graph": not walk.no_grad,
         "aside": not walk.batches,
     }
-    if model.bypasses and not walk.no_grad:
+    if model.bypasses and not walk.no_grad and not walk.supposed_wrongly:
         attrs["bypasses"] = model.bypasses
     if walk.autocast and walk.autocast[-1]:
         attrs["precision"] = walk.autocast[-1]

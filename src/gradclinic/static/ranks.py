@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
-from gradclinic.static.values import Model, Tensor, overlap
+from collections.abc import Iterable
+
+from gradclinic.static.supposing import suppose
+from gradclinic.static.values import Const, Lib, Model, Tensor, Value, overlap
 from gradclinic.static.walk import Walk
 
 REPLICATES = frozenset({"DistributedDataParallel", "DDP"})
+
+
+def wrap(walk: Walk, model: Model) -> Model:
+    """`ddp = DDP(model)`: who calls `model` from now on goes around the wrapper."""
+    wrapper = model.wrapped(walk.assigning)
+    if suppose(walk) and wrapper.name != model.name:
+        model.bypasses = wrapper.name
+    return wrapper
+
+
+def is_wrapper(value: Value, asked: Iterable[Value]) -> bool:
+    """What `hasattr(model, "module")` and `isinstance(model, DDP)` ask, if it surely holds."""
+    return (
+        isinstance(value, Model)
+        and value.inner is not None
+        and any(
+            (isinstance(one, Const) and one.value == "module")
+            or (isinstance(one, Lib) and one.name.rpartition(".")[2] in REPLICATES)
+            for one in asked
+        )
+    )
 
 
 def note_forward(walk: Walk, model: Model) -> None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradclinic.static import branches, contexts, holdings, loops, modules, words
+from gradclinic.static import branches, contexts, holdings, loops, modules, supposing, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import as_one, binary
 from gradclinic.static.conditions import holds, name_of, truth
@@ -205,7 +205,9 @@ def _if(walk: Walk, node: ast.If) -> None:
     if known is None and not walk.summarising and parts_ways:
         known = holds(walk, test)
     if known is None:
-        _both(walk, node)
+        known = supposing.answered(walk, test)
+    if known is None:
+        _both(walk, node, test)
         return
     guarded = bool(words.SCALE_ASKED.search(name_of(test)))
     arm = node.body if known else node.orelse
@@ -219,15 +221,15 @@ def _if(walk: Walk, node: ast.If) -> None:
         walk.skipping -= skips
 
 
-def _both(walk: Walk, node: ast.If) -> None:
+def _both(walk: Walk, node: ast.If, test: Value) -> None:
     """Run both branches of a condition that changes nothing but values, and join what they leave."""
     before, known = dict(walk.frame.vars), len(walk.recorder.actors)
-    walk.unsure += 1
-    leave_first = _quietly(walk, node.body)
+    with supposing.branch(walk, test, taken=True):
+        leave_first = _quietly(walk, node.body)
     after_first = walk.frame.vars
     walk.frame.vars = dict(before)
-    leave_second = _quietly(walk, node.orelse)
-    walk.unsure -= 1
+    with supposing.branch(walk, test, taken=False):
+        leave_second = _quietly(walk, node.orelse)
     if leave_first and not leave_second:
         return
     if leave_second and not leave_first:
@@ -347,7 +349,9 @@ def _class(walk: Walk, node: ast.ClassDef) -> None:
     try:
         for statement in node.body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                walk.frame.vars[statement.name] = _defined(walk, statement, outer)
+                method = _defined(walk, statement, outer)
+                if "setter" not in method.decorators:  # of a property, which is there already
+                    walk.frame.vars[statement.name] = method
             elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.ClassDef)):
                 execute(walk, [statement])
         defined.attrs = walk.frame.vars

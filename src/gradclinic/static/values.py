@@ -233,10 +233,9 @@ class Model(Value):
         """The coat is another object than the model inside: a call of it also averages gradients."""
         return replace(self, name=name or self.name, inner=self, bypasses="")
 
-    def inside(self) -> Model:
+    def inside(self, name: str = "") -> Model:
         """`model.module`: calling that goes around the wrapper."""
-        name = f"{self.name}.module"
-        return replace(self, name=name, inner=None, bypasses=self.name)
+        return replace(self, name=name or f"{self.name}.module", inner=None, bypasses=self.name)
 
     def whole(self, depth: int = 3) -> Keys:
         """Its own keys and those of the models that were put into it."""
@@ -338,6 +337,11 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
     if isinstance(one, Model) and isinstance(other, Model):
         if one.inner is other or other.inner is one:
             return one if one.inner is other else other
+        if one.keys == other.keys and bool(one.bypasses) != bool(other.bypasses):
+            # `raw = model.module if distributed else model`: what is inside a wrapper, where there is one.
+            inside, model = (one, other) if one.bypasses else (other, one)
+            if model.inner is None:
+                return inside
         # Held as parts: what is done to either is done to both.
         return Model(one.keys | other.keys, one.name, {"<one>": one, "<other>": other})
     if isinstance(one, Params) and isinstance(other, Params):

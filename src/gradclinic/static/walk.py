@@ -108,6 +108,12 @@ class Walk:
     """Wrappers whose last forward arranged an exchange of gradients, with what they hold."""
     unsure: int = 0
     """Depth of branches that are walked without knowing whether they are taken."""
+    branches: list[tuple[str, bool]] = field(default_factory=list)
+    """The conditions of those, and what each must be; no name for one that is made of several."""
+    supposed: dict[str, bool] = field(default_factory=dict)
+    """Answers that go with what a name stands for since two branches were joined: a model in its wrapper."""
+    supposed_wrongly: bool = False
+    """This path has answered otherwise."""
     some_parameters: int = 0
     """Depth of loops over parameters that treat them differently."""
     sweeps: list[ast.AST] = field(default_factory=list)
@@ -158,7 +164,10 @@ class Walk:
             raise OutOfBudget
 
     def decide(self, condition: str) -> bool:
-        return self.choices.decide(condition)
+        answer = self.choices.decide(condition)
+        if self.supposed.get(condition, answer) is not answer:
+            self.supposed_wrongly = True
+        return answer
 
     def can(self, node: ast.AST) -> int:
         return self.survey.can(node)

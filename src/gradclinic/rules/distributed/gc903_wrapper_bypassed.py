@@ -110,17 +110,18 @@ dist.destroy_process_group()
 def gone_around(tape: Tape) -> Iterator[Finding]:
     told: set[str] = set()
     for optimizer in tape.optimizers:
-        around = [calls[0] for update in updates(tape, optimizer) if (calls := _only_around(update, tape))]
-        if len(around) < 2 or around[0].attrs["bypasses"] in told:
+        around = [calls for update in updates(tape, optimizer) if (calls := _only_around(update, tape))]
+        if len(around) < 2 or around[0][0].attrs["bypasses"] in told:
             continue
-        wrapper = around[0].attrs["bypasses"]
+        call = _again(around)
+        wrapper = call.attrs["bypasses"]
         told.add(wrapper)
         name = tape.name(wrapper)
-        inner = tape.name(around[0].actor)
+        inner = tape.name(call.actor)
         ranks = tape.actors[wrapper].attrs.get("ranks") if wrapper in tape.actors else None
         yield rule.finding(
             f"the forward goes to {inner}, around its wrapper: no gradient is averaged over the ranks",
-            around[0],
+            call,
             evidence={
                 "order seen": order_seen(
                     updates(tape, optimizer)[0].events, EventKind.FORWARD, EventKind.BACKWARD, EventKind.STEP
@@ -131,6 +132,12 @@ def gone_around(tape: Tape) -> Iterator[Finding]:
             confidence=0.95,
             subject=name,
         )
+
+
+def _again(around: list[list[Event]]) -> Event:
+    """The call that every update makes; the first may have others before it, which prepare the training."""
+    sites = {event.where for event in around[1]}
+    return next((event for event in around[0] if event.where in sites), around[0][0])
 
 
 def _only_around(update: Update, tape: Tape) -> list[Event]:

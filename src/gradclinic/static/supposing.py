@@ -1,0 +1,42 @@
+"""Conditions of which the walk takes one answer, since what a name stands for goes with it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from gradclinic.static.conditions import condition_of
+from gradclinic.static.values import Both, Value
+from gradclinic.static.walk import Walk
+
+
+@contextlib.contextmanager
+def branch(walk: Walk, test: Value, *, taken: bool) -> Iterator[None]:
+    """A branch that is walked without knowing whether it is taken."""
+    condition, wanted = condition_of(test) if not isinstance(test, Both) else ("", True)
+    walk.unsure += 1
+    walk.branches.append((condition, wanted is taken))
+    try:
+        yield
+    finally:
+        walk.branches.pop()
+        walk.unsure -= 1
+
+
+def answered(walk: Walk, test: Value) -> bool | None:
+    """How this path has answered before, or supposes; None for a condition that is new to it."""
+    if isinstance(test, Both):
+        return None
+    condition, wanted = condition_of(test)
+    if condition in walk.choices.asked:
+        return walk.decide(condition) is wanted
+    known = walk.supposed.get(condition)
+    return None if known is None else known is wanted
+
+
+def suppose(walk: Walk) -> bool:
+    """Whether all that leads here can be told again; from now on it is taken to hold."""
+    if not all(condition for condition, _ in walk.branches):
+        return False
+    walk.supposed.update(walk.branches)
+    return True
