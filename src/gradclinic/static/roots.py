@@ -13,7 +13,7 @@ from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.choices import Choices
 from gradclinic.static.ignite import engine_at, handed_to_engines, has_acting_handlers
-from gradclinic.static.kept import is_kept, steps_written
+from gradclinic.static.kept import is_kept, keeps_to_itself, steps_written
 from gradclinic.static.modules import define
 from gradclinic.static.one_step import counted_by, is_one_step, is_whole
 from gradclinic.static.opaque import parts
@@ -192,6 +192,7 @@ def _walk(
         finished = False
     if finished and not isinstance(root.node, ast.Module) and root.handed is None:
         walk.recorder.contained(_kept_inside(walk, root.node, result))
+        walk.recorder.contained(_kept_by_its_class(walk, root, tree))
     _leave_to_source(walk, tree)
     complete = finished and isinstance(root.node, ast.Module) and _all_reached(survey, reached)
     return walk.recorder.tape(complete=complete)
@@ -235,13 +236,34 @@ def _kept_inside(walk: Walk, node: FunctionNode, result: Value) -> Keys:
         value.id
         for name, value in walk.frame.vars.items()
         if isinstance(value, ActorRef) and value.built and name not in walk.frame.shared
-        if is_kept(name, node)
+        if is_kept(name, node, walk.survey.functions)
         if not walk.recorder.actors[value.id].attrs.get("escapes")
     }
     given = {part.id for part in parts([result]) if isinstance(part, ActorRef)}
     held = walk.frame.vars.get("self")
     given |= {part.id for part in parts([held]) if isinstance(part, ActorRef)}
     return frozenset(mine - given)
+
+
+def _kept_by_its_class(walk: Walk, root: Root, tree: ast.Module) -> Keys:
+    """Actors that a class built for itself and that nothing in the file steps.
+
+    Who calls a method for each batch may step what the class leaves to him, and who calls one for each epoch
+    may advance its schedules. The loop around those is in sight, or nothing is said.
+    """
+    owner, levels = root.owner, walk.survey.depth(root.node)
+    this = walk.frame.vars.get("self")
+    if owner is None or not levels or not isinstance(this, Instance) or this.cls.outside_bases():
+        return NOTHING
+    return frozenset(
+        held.id
+        for name, held in this.attrs.items()
+        if isinstance(held, ActorRef)
+        and held.built
+        and not walk.recorder.actors[held.id].attrs.get("escapes")
+        if levels > 1 or held.kind is ActorKind.OPTIMIZER
+        if keeps_to_itself(name, owner, tree, walk.survey.functions)
+    )
 
 
 def _acting_inside(survey: Survey, node: FunctionNode) -> list[FunctionNode]:
