@@ -13,7 +13,7 @@ from gradclinic.static.joining import joined
 from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
 from gradclinic.static.modules import resolved
-from gradclinic.static.opaque import call_outside, models_in
+from gradclinic.static.opaque import call_outside, clip_parameters, clips_merely, models_in, parts
 from gradclinic.static.own_optimizers import own_optimizer
 from gradclinic.static.roles import infer
 from gradclinic.static.syntax import is_left_open
@@ -53,6 +53,9 @@ def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) ->
     if isinstance(func, Unknown):  # as most of what is called
         return call_outside(walk, func, name, args, node)
     if isinstance(func, Func):
+        if name in words.CLIPS and clips_merely(parts(args.all())):
+            walk.reached.add(func.node)  # a copy of torch's own, as a rule
+            return clip_parameters(walk, args, node)
         return call_function(walk, func, args, node)
     if isinstance(func, ClassDef):
         return instantiate(walk, func, args, node)
@@ -164,9 +167,9 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
         if words.CRITERION_NAME.search(name) and cls.find("forward") is not None:
             return Criterion(mean=None)
         where = f"@{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
-        parts = models_in(args.all()) or NOTHING
+        held = models_in(args.all()) or NOTHING
         layers = layers_of_class(walk.survey, cls.node)
-        keys = frozenset({f"{name}{where}"}) | parts
+        keys = frozenset({f"{name}{where}"}) | held
         instance.model = Model(keys, name, instance.attrs, Mode(True), layers)
     initialise = cls.find("__init__")
     if isinstance(initialise, Func):

@@ -13,6 +13,7 @@ from gradclinic.static.syntax import (
     bound_by_import,
     children,
     command_line_default,
+    goes_over_models,
     last_name,
     names_in,
     targets_of,
@@ -106,6 +107,8 @@ class Collection:
         """What each statement and function does by itself, with the statements inside it."""
         self.own: list[tuple[ast.stmt, Names | Facts]] = []
         """Every statement with the names in it, without those of the statements inside it."""
+        self._models: set[str] = set()
+        """What loops over models call each of them: `for m in self.model_parts: m.train()`."""
         self._quiet = 0
         """Depth of what is done without gradients, of the part that is looked at."""
 
@@ -133,6 +136,8 @@ class Collection:
             self.classes[node.name] = node
             return self._block(node.body, f"{scope}{node.name}.", node, in_function=False)
         facts = Facts()
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and goes_over_models(node):
+            self._models.add(node.target.id)
         if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
             facts.can |= Can.LEAVE
             facts.returns = isinstance(node, ast.Return)
@@ -214,7 +219,7 @@ class Collection:
             elif kind is ast.Constant:
                 continue
             elif isinstance(node, ast.Attribute):
-                if not torch_method(node):
+                if not self._is_torchs(node):
                     facts.reaches.add(f".{node.attr}")
                 stack.append(self._attributes(node, facts))
             else:
@@ -228,12 +233,16 @@ class Collection:
         """What the attribute, or the last of several in a row, is taken of."""
         inner: ast.expr = node
         while isinstance(inner, ast.Attribute):
-            if not torch_method(inner):
+            if not self._is_torchs(inner):
                 facts.mentions.add(inner.attr)
             if inner.attr in ("grad", "sync_gradients"):
                 facts.can |= Can.ACT | ACTS[inner.attr]
             inner = inner.value
         return inner
+
+    def _is_torchs(self, node: ast.Attribute) -> bool:
+        called_so = isinstance(node.value, ast.Name) and node.value.id in self._models
+        return torch_method(node) or (called_so and node.attr in ("train", "eval"))
 
     def _modulus(self, node: ast.BinOp, facts: Facts) -> None:
         if isinstance(node.left, (ast.Constant, ast.JoinedStr)):

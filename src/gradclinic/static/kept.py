@@ -38,8 +38,7 @@ def is_kept(name: str, function: FunctionNode, functions: Functions) -> bool:
     """Whether nothing in `function`, or in what is defined in it, could step what it calls `name`.
 
     No step of it is written, even where the walk does not come; it is handed to nobody but a schedule, or a
-    function in sight that keeps it too; and no gradient is read, which would be another use of a backward than
-    to step.
+    function in sight that keeps it too; and no gradient is read, which would be another use of a backward.
     """
     return _keeps(name, function, functions, DEEPEST_HANDING)
 

@@ -13,7 +13,7 @@ from gradclinic.static.legacy import check, parse
 from gradclinic.static.plain import plain_facts, plainly_may_tell
 from gradclinic.static.values import Module
 
-_HAPPENS = ("backward", "step")
+_HAPPENS = ("backward", "step", "compute_loss")
 """Without these words nothing on a tape can stand in a file itself."""
 _ACTING = ("backward", "step", "train", "eval")
 _MENDING = ("unscale_", "clip_grad", "clip_master", "scaler", "Scaler", "SCALER")

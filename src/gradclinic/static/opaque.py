@@ -147,7 +147,7 @@ def call_outside(
     if words.AVERAGES_GRADIENTS.search(name):
         walk.emit(EventKind.GRAD_WRITE, node, models=_models(known) or None)
     reached = parts([*values, *holds]) if holds else known
-    if name in _CLIPS and _clips_merely(reached):
+    if name in _CLIPS and clips_merely(reached):
         return clip_parameters(walk, args, node)
     if _is_told(func, reached, words.ADDS_UP):
         if any(isinstance(value, Tensor) and value.loss for value in values):
@@ -167,7 +167,7 @@ def _stands_by(walk: Walk, origin: str, reached: list[Value]) -> bool:
     return leaves_alone(origin, walk.frame.module.path or walk.path)
 
 
-def _clips_merely(reached: list[Value]) -> bool:
+def clips_merely(reached: list[Value]) -> bool:
     """A project's own clip of that name may unscale first, if it is given what it takes."""
     return any(isinstance(part, Params) for part in reached) and not any(
         isinstance(part, (ActorRef, Accelerator)) for part in reached

@@ -12,6 +12,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.choices import Choices
+from gradclinic.static.hooks import called_with_batches, gives_a_loss, update_by_itself
 from gradclinic.static.ignite import engine_at, handed_to_engines, has_acting_handlers
 from gradclinic.static.kept import is_kept, keeps_to_itself, steps_written
 from gradclinic.static.modules import define
@@ -291,8 +292,8 @@ def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
     walk.active.append(root.node)
     if root.handed is not None:
         _hand_on(walk, root.node, root.handed, again=root.again)
-    elif root.again or _called_with_batches(func):
-        _each_batch(walk, root.node, root.counter if root.again else _third(root.node))
+    elif root.again or called_with_batches(func):
+        _each_batch(walk, func, root.node, root.counter if root.again else _third(root.node))
     else:
         execute(walk, root.node.body)
 
@@ -314,22 +315,12 @@ def _hand_on(walk: Walk, outer: FunctionNode, inner: FunctionNode, *, again: boo
         call_function(walk, defined, Arguments([engine_at(index)], partial=True), inner)
 
 
-def _called_with_batches(func: Func) -> bool:
-    """`training_step` of Lightning: its framework calls it again and again."""
-    bound = func.bound
-    return (
-        isinstance(bound, Instance)
-        and func.qualname.endswith(".training_step")
-        and any(name.endswith("LightningModule") for name in bound.cls.outside_bases())
-    )
-
-
 def _third(node: FunctionNode) -> str:
     """`batch_idx` of `training_step(self, batch, batch_idx)`."""
     return node.args.args[2].arg if len(node.args.args) > 2 else ""
 
 
-def _each_batch(walk: Walk, node: FunctionNode, counter: str) -> None:
+def _each_batch(walk: Walk, func: Func, node: FunctionNode, counter: str) -> None:
     given = dict(walk.frame.vars)
     walk.batches += 1
     for index in range(walk.data_length):
@@ -337,8 +328,11 @@ def _each_batch(walk: Walk, node: FunctionNode, counter: str) -> None:
         walk.frame.vars = dict(given)
         if counter:
             walk.frame.vars[counter] = Num(index, invented=True, units=frozenset({"index"}))
+        before = len(walk.recorder.drafts)
         with contextlib.suppress(ReturnValue):
             execute(walk, node.body)
+        if called_with_batches(func) and gives_a_loss(walk, func):
+            update_by_itself(walk, node, since=before)
 
 
 def _completed(walk: Walk, cls: ClassDef, method: FunctionNode) -> ClassDef:

@@ -13,7 +13,7 @@ from gradclinic.static.conditions import holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup, spread
 from gradclinic.static.gradients import assign_gradient, write_weights
 from gradclinic.static.joining import joined
-from gradclinic.static.syntax import last_name
+from gradclinic.static.syntax import last_name, pairs_up
 from gradclinic.static.values import (
     NONE,
     ActorRef,
@@ -65,6 +65,9 @@ def _annotated(walk: Walk, node: ast.AnnAssign) -> None:
 
 
 def _valued(walk: Walk, value: ast.expr, target: ast.expr) -> Value:
+    if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple) and pairs_up(value, target):
+        # `self.actor, self.critic = Actor(), Critic()`: each is called by a name of its own.
+        return Seq([_valued(walk, *pair) for pair in zip(value.elts, target.elts, strict=True)])
     before, walk.assigning = walk.assigning, _label(target)
     try:
         return evaluate(walk, value)

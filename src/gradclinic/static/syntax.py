@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TypeGuard
 
 from gradclinic.static import words
@@ -34,6 +35,7 @@ class _PartFields(dict[type[ast.AST], tuple[str, ...]]):
 PART_FIELDS = _PartFields()
 _MIXED = frozenset({"keys", "kw_defaults", "names"})
 """Lists in which there may be something else than nodes."""
+_MODELS = words.Pattern(r"models?(_parts)?$|(^|_)net(work)?s$", re.I)
 _TORCH_METHODS = words.names("train eval step zero_grad backward forward state_dict load_state_dict update")
 
 
@@ -164,6 +166,13 @@ def is_left_open(function: ast.AST) -> bool:
     return len(body) == 1 + bool(described) and isinstance(body[-1], ast.Raise)
 
 
+def pairs_up(values: ast.Tuple, targets: ast.Tuple) -> bool:
+    """Whether each of the targets takes one of the values."""
+    return len(values.elts) == len(targets.elts) and not any(
+        isinstance(part, ast.Starred) for part in (*values.elts, *targets.elts)
+    )
+
+
 def torch_method(node: ast.Attribute) -> bool:
     """`self.model.train` is torch's, whatever the file's own `train` may do."""
     return node.attr in _TORCH_METHODS and _is_torchs(last_name(node.value))
@@ -179,6 +188,11 @@ def _is_torchs(receiver: str) -> bool:
 def bound_by_import(node: ast.Import | ast.ImportFrom) -> list[str]:
     """The names an import gives a value to."""
     return [alias.asname or alias.name.partition(".")[0] for alias in node.names]
+
+
+def goes_over_models(loop: ast.For) -> bool:
+    """By the name of what it goes over: `self.model_parts`, `nets`, `models.values()`."""
+    return any(_MODELS.search(name) for name in names_in(loop.iter))
 
 
 def targets_of(node: ast.stmt) -> list[ast.expr]:
