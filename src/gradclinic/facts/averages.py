@@ -13,3 +13,16 @@ class SelfAverage:
     where: Location
     parameters: tuple[str, ...]
     times: int
+
+
+@frozen
+class LiveCopy:
+    """Weights that are kept under another name, and are no copy: they change with every update."""
+
+    name: str
+    """What they are kept by."""
+    of: str
+    """What they are the weights of."""
+    where: Location
+    used: Location
+    """Where they are wanted as they were."""

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Census, Load, Parameter, Source
-from gradclinic.facts.averages import SelfAverage
+from gradclinic.facts.averages import LiveCopy, SelfAverage
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._naming import listed
 from gradclinic.rules._rule import Rule
@@ -38,7 +38,7 @@ rule = Rule(
     "average-aliases-weights",
     Severity.ERROR,
     since="0.1.0",
-    sources=(Source.RUNTIME,),
+    sources=(Source.STATIC, Source.RUNTIME),
     topic="loading and saving",
 )
 
@@ -87,7 +87,7 @@ from torch import nn
 
 torch.manual_seed(0)
 model = nn.Linear(4, 1)
-shadow = {name: p.data for name, p in model.named_parameters()}
+shadow = {name: p.detach() for name, p in model.named_parameters()}
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
 for step in range(20):
     x = torch.randn(32, 4)
@@ -96,7 +96,7 @@ for step in range(20):
     loss.backward()
     optimizer.step()
     for name, p in model.named_parameters():
-        shadow[name].mul_(0.9).add_(p.data, alpha=0.1)
+        shadow[name].mul_(0.9).add_(p.detach(), alpha=0.1)
 """
 
 BAD_WRITTEN_OUT = """
@@ -221,6 +221,18 @@ def mixed_into_itself(average: SelfAverage) -> Iterator[Finding]:
             fix="keep copies: p.detach().clone(), or copy.deepcopy(model)",
             confidence=0.96,
         )
+
+
+@rule.check
+def kept_as_it_lives(kept: LiveCopy) -> Iterator[Finding]:
+    yield rule.finding(
+        f"{kept.name} is no copy of the weights of {kept.of}: it changes with every update of them",
+        kept.where,
+        evidence={"wanted as it was": str(kept.used)},
+        fix="keep a copy: copy.deepcopy(…)",
+        confidence=0.9,
+        subject=kept.name,
+    )
 
 
 @rule.check

@@ -1,0 +1,182 @@
+"""Models that one line mixes into another, though both are the same model or share its memory."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradclinic.facts import Location
+from gradclinic.facts.averages import LiveCopy
+from gradclinic.frozen import frozen
+from gradclinic.static.plain.scopes import Scope, scopes
+from gradclinic.static.syntax import last_name, nodes_in
+
+_IN_PLACE = frozenset({"mul_", "add_", "lerp_", "copy_"})
+
+
+@frozen
+class _Mixing:
+    """`one` is made to follow `other` here, so the program takes them for two."""
+
+    names: frozenset[str]
+    where: Location
+
+
+def twins(tree: ast.Module, path: str) -> Iterator[LiveCopy]:
+    """`target = model`, and a line that copies the weights of one into the other."""
+    every = scopes(tree)
+    mixed = [found for scope in every for found in _mixings(scope, every, path)]
+    for scope in every if mixed else ():
+        for node in scope.nodes:
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                yield from _same(node, scope, mixed, every, path)
+    for scope in every:
+        yield from _shadows(scope, every, path)
+        yield from _pointed(scope, tree, path)
+
+
+def _same(
+    node: ast.Assign, scope: Scope, mixed: list[_Mixing], every: tuple[Scope, ...], path: str
+) -> Iterator[LiveCopy]:
+    target, value = node.targets[0], node.value
+    if (
+        isinstance(value, ast.Call)
+        and ast.unparse(value.func) in ("copy.copy", "copy")
+        and len(value.args) == 1
+    ):
+        value = value.args[0]
+    if not all(isinstance(part, (ast.Name, ast.Attribute)) for part in (target, value)):
+        return
+    names = frozenset({ast.unparse(target), ast.unparse(value)})
+    near = [other for other in every if _share(scope, other, names)]
+    made = [
+        other for one in near for other in one.nodes if isinstance(other, ast.Assign) and other is not node
+    ]
+    again = [other for other in made if ast.unparse(target) in _targets(other)]
+    anew = [other for other in made if ast.unparse(value) in _targets(other) and other.lineno > node.lineno]
+    use = next((found for found in mixed if found.names == names), None)
+    if use is not None and len(names) == 2 and not again and not anew:
+        yield LiveCopy(ast.unparse(target), ast.unparse(value), scope.at(node, path), use.where)
+
+
+def _share(one: Scope, other: Scope, names: frozenset[str]) -> bool:
+    """Whether these names mean the same in both: in one function, or as attributes of one class."""
+    if one is other:
+        return True
+    owners = {scope.qualname.rpartition(".")[0] for scope in (one, other)}
+    return len(owners) == 1 and "" not in owners and all(name.startswith("self.") for name in names)
+
+
+def _targets(node: ast.Assign) -> set[str]:
+    parts = [p for t in node.targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
+    return {ast.unparse(part) for part in parts}
+
+
+def _mixings(scope: Scope, every: tuple[Scope, ...], path: str) -> Iterator[_Mixing]:
+    for node in scope.nodes:
+        names: list[str] = []
+        if isinstance(node, ast.For):
+            names = _zipped(node)
+        elif isinstance(node, ast.Call):
+            names = _given_state(node) or _given_to_a_mixer(node, every)
+        if len(names) == 2:
+            yield _Mixing(frozenset(names), scope.at(node, path))
+
+
+def _given_state(call: ast.Call) -> list[str]:
+    """`target.load_state_dict(model.state_dict())`."""
+    given = call.args[0] if len(call.args) == 1 else None
+    if last_name(call.func) != "load_state_dict" or not isinstance(given, ast.Call):
+        return []
+    owners = [part.func.value for part in (call, given) if isinstance(part.func, ast.Attribute)]
+    return [ast.unparse(owner) for owner in owners] if last_name(given.func) == "state_dict" else []
+
+
+def _zipped(loop: ast.For) -> list[str]:
+    """`for slow, live in zip(average.parameters(), model.parameters())` that writes into one of the two."""
+    call = loop.iter
+    if not (isinstance(call, ast.Call) and last_name(call.func) == "zip" and len(call.args) == 2):
+        return []
+    if any(last_name(getattr(arg, "func", arg)) != "parameters" for arg in call.args) or not _writes(loop):
+        return []
+    return [ast.unparse(arg.func.value) for arg in call.args if isinstance(arg, ast.Call)]  # type: ignore[attr-defined]
+
+
+def _writes(loop: ast.For) -> bool:
+    return any(
+        (isinstance(part, ast.Attribute) and part.attr == "data" and isinstance(part.ctx, ast.Store))
+        or (isinstance(part, ast.Call) and last_name(part.func) in _IN_PLACE)
+        for part in nodes_in(loop)
+    )
+
+
+def _given_to_a_mixer(call: ast.Call, every: tuple[Scope, ...]) -> list[str]:
+    """`soft_update(self.net, self.target)`, a function of the file that goes over both."""
+    given = [arg for arg in call.args if isinstance(arg, (ast.Name, ast.Attribute))]
+    for scope in every:
+        function = scope.node
+        if not isinstance(function, ast.FunctionDef) or function.name != last_name(call.func):
+            continue
+        received = [a.arg for a in function.args.args if a.arg != "self"]
+        known = {name: arg for name, arg in zip(received, call.args, strict=False) if arg in given}
+        for loop in scope.nodes:
+            mixed = _zipped(loop) if isinstance(loop, ast.For) else []
+            if mixed and all(name in known for name in mixed):
+                return [ast.unparse(known[name]) for name in mixed]
+    return []
+
+
+def _shadows(scope: Scope, every: tuple[Scope, ...], path: str) -> Iterator[LiveCopy]:
+    """`shadow = {name: p.data for name, p in model.named_parameters()}`, which is then averaged in place."""
+    for node in scope.nodes:
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.DictComp):
+            continue
+        made, source = node.value.value, node.value.generators[0].iter
+        live = isinstance(made, ast.Attribute) and made.attr == "data"
+        live = live or (isinstance(made, ast.Call) and last_name(made.func) == "detach")
+        if not live or last_name(getattr(source, "func", source)) != "named_parameters":
+            continue
+        name = ast.unparse(node.targets[0])
+        near = [other for other in every if _share(scope, other, frozenset({name}))]
+        for other in near:
+            for call in other.calls():
+                if last_name(call.func) in _IN_PLACE and _first(call).startswith(f"{name}["):
+                    of = ast.unparse(source.func.value)  # type: ignore[attr-defined]
+                    yield LiveCopy(name, of, scope.at(node, path), other.at(call, path))
+                    return
+
+
+def _first(call: ast.Call) -> str:
+    """What a chain of methods begins with."""
+    value: ast.expr = call
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        value = value.func.value
+    return ast.unparse(value)
+
+
+def _pointed(scope: Scope, tree: ast.Module, path: str) -> Iterator[LiveCopy]:
+    """`kept.data = new.data` over two models, the second of which an optimizer of the file holds alone."""
+    for loop in scope.nodes:
+        if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Tuple):
+            continue
+        models, held = _zipped(loop), [ast.unparse(part) for part in loop.target.elts]
+        for part in nodes_in(loop) if len(models) == len(held) == 2 else ():
+            if not isinstance(part, ast.Assign) or not isinstance(part.targets[0], ast.Attribute):
+                continue
+            sides = [ast.unparse(part.targets[0]), ast.unparse(part.value)]
+            if sides == [f"{held[0]}.data", f"{held[1]}.data"] and _holds_alone(tree, models[1], models[0]):
+                where = scope.at(part, path)
+                yield LiveCopy(models[0], models[1], where, where)
+
+
+def _holds_alone(tree: ast.Module, trained: str, other: str) -> bool:
+    given = [
+        ast.unparse(arg)
+        for scope in scopes(tree)
+        for call in scope.calls()
+        if "lr" in {keyword.arg for keyword in call.keywords} or "optim" in ast.unparse(call.func)
+        for arg in call.args[:1]
+    ]
+    return any(f"{trained}.parameters()" in text for text in given) and not any(
+        other in text for text in given
+    )
