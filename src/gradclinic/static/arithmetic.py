@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from gradclinic.static import words
 from gradclinic.static.conditions import name_of
 from gradclinic.static.syntax import is_count, last_name
 from gradclinic.static.values import NOTHING, Const, Keys, Num, Params, Seq, Tensor, Unknown, Value
@@ -201,3 +202,13 @@ def combine(left: Tensor, right: Tensor) -> Tensor:
 
 def _together(one: Keys | None, other: Keys | None) -> Keys | None:
     return None if one is None or other is None else one | other
+
+
+def with_unit(value: Num, name: str) -> Num:
+    """`epochs = 3` counts epochs, `accumulate = 4` the batches of a window."""
+    if value.units:
+        return value
+    for pattern, unit in ((words.ACCUMULATION_NAME, "accumulation"), (words.EPOCH_NAME, "epoch")):
+        if pattern.search(name):
+            return Num(value.value, value.invented, frozenset({unit}))
+    return value

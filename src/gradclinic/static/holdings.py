@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from typing import Any
 
 from gradclinic.facts import EventKind
 from gradclinic.static.conditions import truth
-from gradclinic.static.values import Frame, Func, Instance, Keys, Model, Params, Value, overlap
+from gradclinic.static.values import Frame, Func, Instance, Keys, Model, Params, Unknown, Value, overlap
 from gradclinic.static.walk import Walk
 
 
@@ -36,6 +38,25 @@ def rebound(walk: Walk, target: ast.Name, old: Value | None, new: Model) -> None
         _replaced(walk, target.id, new.whole(), old.whole(), target)
 
 
+def exchanged(walk: Walk, held: Mapping[Any, Value], key: object, new: Model, node: ast.expr) -> None:
+    """The same for `self.model = Net()` and `models["encoder"] = Net()`, if the first was made in sight."""
+    old = held.get(key)
+    if not isinstance(old, Model) or old is new or overlap(old.whole(), new.whole()):
+        return
+    if not all("@" in part for part in old.keys) or _known_otherwise(walk.frame, "", old):
+        return
+    others = [value for name, value in held.items() if name != key and isinstance(value, Model)]
+    if not any(overlap(other.whole(), old.whole()) for other in others):
+        _replaced(walk, ast.unparse(node), new.whole(), old.whole(), node)
+
+
+def loaded(value: Value, old: Value | None, name: str) -> Value:
+    """`model = torch.load(path)`: what takes the place of a model is one."""
+    if isinstance(old, Model) and isinstance(value, Unknown) and value.path.startswith("torch.load@"):
+        return Model(frozenset({value.path}), name)
+    return value
+
+
 def _is_parameter(frame: Frame, name: str) -> bool:
     owner = frame.owner
     spec = owner.node.args if isinstance(owner, Func) else None
@@ -53,5 +74,4 @@ def _known_otherwise(frame: Frame | None, name: str, model: Model) -> bool:
 
 
 def _replaced(walk: Walk, part: str, new: Keys, old: Keys, node: ast.AST) -> None:
-    attrs = {"part": part, "keys": new, "old": old}
-    walk.emit(EventKind.REPLACE, node, models=old, attrs=attrs if not walk.unsure else {})
+    walk.emit(EventKind.REPLACE, node, models=old, attrs={"part": part, "keys": new, "old": old})

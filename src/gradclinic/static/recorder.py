@@ -103,6 +103,10 @@ class Recorder:
             actor = self.actors[id]
             self.actors[id] = replace(actor, attrs={**actor.attrs, "contained": True})
 
+    def forget(self, kind: EventKind, *, since: int) -> None:
+        """What happened on a branch that was left never comes together with what follows."""
+        self.drafts[since:] = [draft for draft in self.drafts[since:] if draft.kind is not kind]
+
     def _acting(self) -> dict[str, Actor]:
         """Actors that were built in sight or that something happened to; a mere mention is no actor."""
         seen = {draft.actor for draft in self.drafts}

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from gradclinic.facts import EventKind
 from gradclinic.static import branches, contexts, holdings, loops, modules, supposing, words
 from gradclinic.static.abilities import Can
-from gradclinic.static.arithmetic import as_one, binary
+from gradclinic.static.arithmetic import as_one, binary, with_unit
 from gradclinic.static.conditions import holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup, spread
 from gradclinic.static.gradients import assign_gradient, write_weights
@@ -89,7 +90,8 @@ def assign(walk: Walk, target: ast.expr, value: Value) -> None:
         if isinstance(value, Tensor) and not value.loss and words.LOSS_NAME.search(target.id):
             value.loss = True
         if isinstance(value, Num):
-            value = _with_unit(value, target.id)
+            value = with_unit(value, target.id)
+        value = holdings.loaded(value, walk.frame.vars.get(target.id), target.id)
         if isinstance(value, Model):
             holdings.rebound(walk, target, walk.frame.vars.get(target.id), value)
         _store(walk.frame, target.id, value)
@@ -103,16 +105,6 @@ def assign(walk: Walk, target: ast.expr, value: Value) -> None:
         assign(walk, target.value, value)
     elif isinstance(target, ast.Subscript):
         _assign_item(walk, target, value)
-
-
-def _with_unit(value: Num, name: str) -> Num:
-    """`epochs = 3` counts epochs, `accumulate = 4` the batches of a window."""
-    if value.units:
-        return value
-    for pattern, unit in ((words.ACCUMULATION_NAME, "accumulation"), (words.EPOCH_NAME, "epoch")):
-        if pattern.search(name):
-            return Num(value.value, value.invented, frozenset({unit}))
-    return value
 
 
 def _store(frame: Frame, name: str, value: Value) -> None:
@@ -134,9 +126,12 @@ def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Val
         holdings.freeze(walk, base, value, target)
     elif isinstance(base, (Instance, Unknown, Model)):
         if isinstance(value, Num):
-            value = _with_unit(value, target.attr)
+            value = with_unit(value, target.attr)
+        value = holdings.loaded(value, base.attrs.get(target.attr), target.attr)
         if isinstance(base, Model):
             holdings.put_in(walk, base, f"{base.name}.{target.attr}", value, target)
+        elif isinstance(value, Model):
+            holdings.exchanged(walk, base.attrs, target.attr, value, target)
         base.attrs[target.attr] = value
         if isinstance(base, Instance) and isinstance(value, ActorRef):
             walk.recorder.rename(value.id, f"{_label(target)}")
@@ -151,6 +146,8 @@ def _assign_item(walk: Walk, target: ast.Subscript, value: Value) -> None:
     index = evaluate(walk, target.slice) if not isinstance(target.slice, ast.Slice) else NONE
     if isinstance(base, Map):
         key = index.value if isinstance(index, (Const, Num)) and index.value is not None else name_of(index)
+        if isinstance(value, Model):
+            holdings.exchanged(walk, base.items, key, value, target)
         base.items[key] = value
     elif isinstance(base, Model):
         holdings.put_in(walk, base, f"{base.name}[{name_of(index)}]", value, target)
@@ -247,9 +244,11 @@ def _both(walk: Walk, node: ast.If, test: Value) -> None:
 
 def _quietly(walk: Walk, body: list[ast.stmt]) -> bool:
     """True when the branch left by itself."""
+    before = len(walk.recorder.drafts)
     try:
         execute(walk, body)
     except (ReturnValue, BreakLoop, ContinueLoop, Stop):
+        walk.recorder.forget(EventKind.REPLACE, since=before)
         return True
     return False
 
