@@ -36,12 +36,13 @@ def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Argument
     first = args.positional[0] if args.positional else NONE
     if isinstance(base, Map):
         return _mapping(base, attr, args)
-    if attr == "append":
+    if attr in ("append", "extend"):
         # Of several values put in as one, the first that has a graph tells what becomes of all.
         machine.log.kept += [
             Kept(where, flow, None, id(base), machine.branch, len(machine.log.uses), machine.log.marks)
             for flow in [flow for flow in flows_in(first) if flow.grad is not False][:1]
         ]
+    if attr == "append":
         if len(base.items) < MOST_HELD:
             base.items.append(perhaps(machine, first))
     elif attr == "extend" and isinstance(first, Filler):

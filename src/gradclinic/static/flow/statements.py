@@ -9,7 +9,7 @@ from typing import Any
 from gradclinic.static import imports, words
 from gradclinic.static.flow import contexts
 from gradclinic.static.flow.calls import log_write
-from gradclinic.static.flow.collections import items_of
+from gradclinic.static.flow.collections import call_collection, items_of
 from gradclinic.static.flow.expressions import bind, combine, evaluate, tested, truth
 from gradclinic.static.flow.hierarchies import base_of
 from gradclinic.static.flow.items import item_of, key_of, spread
@@ -32,7 +32,7 @@ from gradclinic.static.values import (
     Unknown,
     Value,
 )  # fmt: skip
-from gradclinic.static.walk import BreakLoop, ContinueLoop, ReturnValue, Stop
+from gradclinic.static.walk import Arguments, BreakLoop, ContinueLoop, ReturnValue, Stop
 
 TIMES_AROUND = 2
 MOST_ITEMS = 6
@@ -157,7 +157,9 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
         return
     if isinstance(current, Flow):
         overwritten(machine, current, machine.at(node), _SPELLED.get(type(node.op), "in-place operator"))
-    if isinstance(node.op, ast.Add):
+    if type(current) is Seq and isinstance(value, Seq) and isinstance(node.op, ast.Add):
+        call_collection(machine, current, "extend", Arguments([value]), machine.at(node))
+    elif isinstance(node.op, ast.Add):
         _add_up(machine, node, node.target, current, value)
     else:
         assign(machine, node.target, combine(machine, node, current, node.op, value))

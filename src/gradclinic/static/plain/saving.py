@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from gradclinic.facts import Saves
 from gradclinic.static import words
+from gradclinic.static.plain.restarts import starts_anew
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
@@ -32,8 +33,12 @@ def read(tree: ast.Module, text: str, path: str) -> Iterator[Saves]:
             if content is None or _keeps_the_best(call, scope):
                 continue
             holds = _holds(content)
-            if {"model", "progress"} <= holds and "optimizer" not in saved_anywhere:
+            if not {"model", "progress"} <= holds:
+                continue
+            if "optimizer" not in saved_anywhere:
                 yield Saves(scope.at(call, path), holds | saved_anywhere, exists, resumes)
+            elif resumes and "optimizer" in holds and starts_anew(tree, content):
+                yield Saves(scope.at(call, path), holds | saved_anywhere, exists & {"schedule"})
 
 
 def _keeps_the_best(call: ast.Call, scope: Scope) -> bool:
