@@ -317,7 +317,8 @@ RIGHT = {
     .replace("  # GC710", "")
     .replace(
         "            for epoch in range(first",
-        "            for _ in range(first):\n                scheduler.step()\n            for epoch in range(first",
+        "            for _ in range(first):\n                scheduler.step()\n"
+        "            for epoch in range(first",
     ),
     "a schedule that knows where it stands": FAULTY["a schedule that begins again"]
     .replace("  # GC710", "")
