@@ -162,6 +162,58 @@ def main(args, loader):
         optimizer.step()
 """
 
+WRAPPED_IN_EITHER_BRANCH = """
+class Net(nn.Module):
+    def forward(self, x):
+        return x
+
+
+def main(args, loader, device):
+    model = Net()
+    model = model.to(device)
+    if not args.standalone:
+        if args.gpus == -1:
+            model = DDP(model)
+        else:
+            model = DDP(model, device_ids=[device])
+    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+WRAPPED_ONE_AFTER_THE_OTHER = """
+def main(args, loader, device):
+    nets = [nn.Linear(3, 3), nn.Linear(3, 3)]
+    for i, net in enumerate(nets):
+        nets[i] = DDP(net)
+    optimizer = torch.optim.Adam([*nets[0].parameters(), *nets[1].parameters()], lr=args.lr)
+    for x, y in loader:
+        F.cross_entropy(nets[1](nets[0](x)), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+WRAPPED_IN_ONE_COAT_OR_THE_OTHER = """
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+
+
+def main(args, loader, device):
+    net = nn.Linear(3, 3)
+    if args.shard:
+        model = FSDP(net)
+    elif args.distributed:
+        model = DDP(net)
+    else:
+        model = net
+    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
 TAKEN_OUT_TO_BE_SAVED = """
 def main(args, loader):
     model = nn.Linear(3, 3)

@@ -337,10 +337,12 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
     if isinstance(one, Model) and isinstance(other, Model):
         if one.inner is other or other.inner is one:
             return one if one.inner is other else other
+        if one.inner is not None and one.inner is other.inner:
+            return one  # wrapped in either branch, with other settings
         if one.keys == other.keys and bool(one.bypasses) != bool(other.bypasses):
             # `raw = model.module if distributed else model`: what is inside a wrapper, where there is one.
             inside, model = (one, other) if one.bypasses else (other, one)
-            if model.inner is None:
+            if model.inner is None and "<one>" not in model.attrs:
                 return inside
         # Held as parts: what is done to either is done to both.
         return Model(one.keys | other.keys, one.name, {"<one>": one, "<other>": other})
