@@ -317,7 +317,7 @@ def _hand_on(walk: Walk, outer: FunctionNode, inner: FunctionNode, *, again: boo
 
 def _third(node: FunctionNode) -> str:
     """`batch_idx` of `training_step(self, batch, batch_idx)`."""
-    return node.args.args[2].arg if len(node.args.args) > 2 else ""
+    return node.args.args[2].arg if node.name == "training_step" and len(node.args.args) > 2 else ""
 
 
 def _each_batch(walk: Walk, func: Func, node: FunctionNode, counter: str) -> None:
@@ -331,7 +331,7 @@ def _each_batch(walk: Walk, func: Func, node: FunctionNode, counter: str) -> Non
         before = len(walk.recorder.drafts)
         with contextlib.suppress(ReturnValue):
             execute(walk, node.body)
-        if called_with_batches(func) and gives_a_loss(walk, func):
+        if gives_a_loss(walk, func):
             update_by_itself(walk, node, since=before)
 
 
