@@ -11,6 +11,8 @@ from gradclinic.static.legacy import parse
 
 MOST_PARENTS = 4
 """How far above a file the directory may lie that its imports start from."""
+MOST_HOPS = 2
+"""From a package to the module that it takes a name from."""
 ROOT_MARKS = (".git", "pyproject.toml", "setup.py")
 LARGEST = 80_000
 TELLING = (".backward(", "zero_grad(", ".step(", "clip_grad", "unscale_(", ".eval()", ".grad =", ".grad.zero")
@@ -24,7 +26,7 @@ def finder(path: str) -> Find | None:
     directory = os.path.dirname(path)
 
     def find(name: str, level: int) -> Module | None:
-        file = _file(directory, name, level)
+        file = _file(directory, name, level) or _passed_on(directory, name, level)
         if file is None or file == os.path.normpath(path):
             return None
         version = os.stat(file)
@@ -44,6 +46,39 @@ def _file(directory: str, name: str, level: int) -> str | None:
             if os.path.isfile(file):
                 return file
     return None
+
+
+def _passed_on(directory: str, name: str, level: int, hops: int = MOST_HOPS) -> str | None:
+    """The module that a package takes a name from: `from .tests import evaluate` in its `__init__.py`."""
+    parent, _, last = name.rpartition(".")
+    package = _file(directory, parent, level) if parent or level else None
+    if package is None or os.path.basename(package) != "__init__.py" or not hops:
+        return None
+    version = os.stat(package)
+    home = os.path.dirname(package)
+    for module, above in _sources(package, version.st_mtime_ns, version.st_size).get(last, ()):
+        found = _file(home, module, above) if module else None
+        if found is not None and os.path.basename(found) == "__init__.py":
+            return _passed_on(home, f"{module}.{last}", above, hops - 1)
+        if found is not None:
+            return found
+    return None
+
+
+@lru_cache(maxsize=512)
+def _sources(package: str, changed: int, size: int) -> dict[str, list[tuple[str, int]]]:
+    """From where a package takes the names that it passes on under the same name."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    try:
+        text = read_source(package).text if size <= LARGEST else ""
+        for node in ast.parse(text).body if "import" in text else ():
+            for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+                if alias.asname in (None, alias.name):
+                    assert isinstance(node, ast.ImportFrom)
+                    found.setdefault(alias.name, []).append((node.module or "", node.level))
+    except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    return found
 
 
 def _holds(directory: str, name: str) -> bool:

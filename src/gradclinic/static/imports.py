@@ -14,12 +14,15 @@ MOST_FOLLOWED = 8
 
 
 def imported(text: str, find: Find | None) -> dict[str, Module]:
-    """The modules a file imports from, by the name that all names taken from them begin with."""
+    """The modules a file imports from, by the name that all names taken from them begin with, or by the one
+    name that a package passes on from them."""
     found: dict[str, Module] = {}
+    followed: set[str] = set()
     for spelled, name, level in mentioned(text) if find else ():
         module = find(name, level) if find else None
-        if module is not None and len(found) < MOST_FOLLOWED:
+        if module is not None and len(followed | {module.path}) <= MOST_FOLLOWED:
             found[spelled] = module
+            followed.add(module.path)
     return found
 
 

@@ -19,7 +19,7 @@ def resolved(walk: Walk, value: Value) -> Value:
     if not walk.modules or not isinstance(value, Lib):
         return value
     origin, _, name = value.name.rpartition(".")
-    module = walk.modules.get(origin)
+    module = walk.modules.get(origin) or walk.modules.get(value.name)
     found = _frame(walk, module).vars.get(name) if module is not None else None
     return found if isinstance(found, (Func, ClassDef)) else value
 
@@ -31,9 +31,14 @@ def bindings(walk: Walk, node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
         bound |= _all_of(walk, node)
     if walk.modules and walk.frame.module.path:
         for name, value in bound.items():
-            if isinstance(value, Lib) and value.name.rpartition(".")[0] in walk.modules:
+            if isinstance(value, Lib) and not walk.modules.keys().isdisjoint(_ways_to(value.name)):
                 bound[name] = library(f"<{walk.frame.module.path}>{value.name}")
     return bound
+
+
+def _ways_to(name: str) -> tuple[str, str]:
+    """By what a module may be known that `name` is taken from."""
+    return name, name.rpartition(".")[0]
 
 
 def _all_of(walk: Walk, node: ast.ImportFrom) -> dict[str, Value]:
