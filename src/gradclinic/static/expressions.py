@@ -14,7 +14,7 @@ from gradclinic.static import arithmetic, calls, supposing
 from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import compare, holds, name_of, negate, truth
-from gradclinic.static.iteration import item_of, items_of
+from gradclinic.static.iteration import item_of, items_of, part_of
 from gradclinic.static.joining import joined
 from gradclinic.static.opaque import called_again
 from gradclinic.static.roles import ACTOR_ROLES, infer, role_of
@@ -257,7 +257,7 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
             base.attrs[key] = infer(walk, name or last_name(node.value), base.path + key)
         return base.attrs[key]
     if isinstance(base, Stream):
-        return Unknown(f"{base.path}[]")
+        return part_of(walk, base, index)
     return Unknown(f"{name_of(base)}[{name_of(index)}]")
 
 
@@ -298,13 +298,17 @@ def _generate(walk: Walk, generators: list[ast.comprehension], done: Callable[[]
         done()
         return
     source = evaluate(walk, generators[0].iter)
-    for item in items_of(walk, source, generators[0].target) or [
-        item_of(walk, source, generators[0].target, 0)
-    ]:
+    known = items_of(walk, source, generators[0].target)
+    # What goes over data between the batches is a pass of its own, as a loop is.
+    sweeps = len(walk.sweeps)
+    if known is None and not walk.batches:
+        walk.sweeps.append(generators[0])
+    for item in known or [item_of(walk, source, generators[0].target, 0)]:
         bind(walk, generators[0].target, item)
         for condition in generators[0].ifs:
             evaluate(walk, condition)
         _generate(walk, generators[1:], done)
+    del walk.sweeps[sweeps:]
 
 
 def bind(walk: Walk, target: ast.expr, value: Value) -> None:

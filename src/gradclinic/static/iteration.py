@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradclinic.static.roles import infer
+from gradclinic.static.roles import ACTOR_ROLES, infer, role_of
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     Const,
@@ -54,6 +54,15 @@ def item_of(walk: Walk, source: Value, target: ast.expr, index: int) -> Value:
         batch = _batch(walk, source.source or source, _second(target))
         return Seq([Num(source.start + index, invented=True, units=frozenset({"index"})), batch])
     return _batch(walk, source, target)
+
+
+def part_of(walk: Walk, source: Stream, index: Value) -> Value:
+    """`train_parts["model"]` is no data, though its owner is called like some."""
+    name = index.value if isinstance(index, Const) else None
+    path = f"{source.path}[{'' if name is None else repr(name)}]"
+    if isinstance(name, str) and role_of(walk.survey, name) in ("model", *ACTOR_ROLES):
+        return source.attrs.setdefault(name, infer(walk, name, path))
+    return Unknown(path)
 
 
 def _second(target: ast.expr) -> ast.expr:

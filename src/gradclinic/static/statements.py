@@ -132,6 +132,8 @@ def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Val
             holdings.put_in(walk, base, f"{base.name}.{target.attr}", value, target)
         elif isinstance(value, Model):
             holdings.exchanged(walk, base.attrs, target.attr, value, target)
+        if isinstance(base, Instance):
+            value = _perhaps(walk, base.attrs.get(target.attr), value, target)
         base.attrs[target.attr] = value
         if isinstance(base, Instance) and isinstance(value, ActorRef):
             walk.recorder.rename(value.id, f"{_label(target)}")
@@ -139,6 +141,15 @@ def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Val
             walk.recorder.escapes(value.id)
     elif isinstance(base, Grad):
         assign_gradient(walk, base.of, value, target)
+
+
+def _perhaps(walk: Walk, before: Value | None, value: Value, target: ast.Attribute) -> Value:
+    """`if step >= most: self.finished = True`: of a flag that is set in a branch nobody knows to be taken."""
+    if not walk.unsure or not isinstance(value, Const) or not isinstance(before, (Const, Unknown)):
+        return value
+    if name_of(before) == name_of(value):
+        return value
+    return before if isinstance(before, Unknown) else Unknown(f"<{target.attr}@{target.lineno}>")
 
 
 def _assign_item(walk: Walk, target: ast.Subscript, value: Value) -> None:

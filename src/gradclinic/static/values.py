@@ -201,6 +201,7 @@ class Stream(Value):
     source: Value | None = None
     zipped: tuple[Value, ...] = ()
     """Each item has one of each of these."""
+    attrs: dict[str, Value] = field(default_factory=dict)
 
 
 @record
@@ -209,6 +210,8 @@ class Mode:
 
     training: bool | None = None
     set_at: Location | None = None
+    untouched: bool = True
+    """Nothing since it was made may have changed the mode."""
 
 
 @record
