@@ -321,7 +321,7 @@ def look_at(model, held_out):
 
 def test_an_evaluation_in_a_file_of_its_own_is_followed(project):
     project(main=VALIDATES, validate=LOOKS)
-    assert found("main.py") == ["validate.py:5 GC703"]
+    assert found("main.py") == ["validate.py:8 GC703"]
     project(validate=LOOKS.replace("def look_at", "@torch.no_grad()\ndef look_at"))
     assert found("main.py") == []
 
@@ -383,3 +383,17 @@ def test_what_trains_nothing_wherever_it_leads_hides_nothing(parts, codes, proje
     files = {"own/__init__.py": "", "own/more.py": "", "own/steps.py": LOOKING_ON, "own/parts.py": parts}
     project(files, main=BESIDE)
     assert found("main.py") == codes
+
+
+def test_what_a_package_passes_on_is_followed(project, tmp_path):
+    """An evaluation in another file leaves the model in eval mode: the training loop is to be mended."""
+    package = tmp_path / "scoring"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .looking import look_at\n")
+    (package / "looking.py").write_text(LOOKS.replace("def look_at", "@torch.no_grad()\ndef look_at"))
+    imports = "from scoring import look_at\nfrom torchvision.models import resnet18"
+    loop = VALIDATES.replace("from validate import *", imports)
+    project(main=loop.replace("    model.train()\n", "").replace("Net()", "resnet18()"))
+    assert found("main.py") == ["main.py:12 GC701"]
+    project(main=loop)
+    assert found("main.py") == []

@@ -81,9 +81,9 @@ class Trainer:
 
 EVALUATED_MODEL_GIVEN_IN_PARTS = """
 def validate(model, held_out):
-    model.eval()  # GC703
+    model.eval()
     for x, y in held_out:
-        print(F.cross_entropy(model(x), y).item())
+        print(F.cross_entropy(model(x), y).item())  # GC703
 
 def main(model, loader, held_out):
     groups = []
@@ -276,10 +276,10 @@ class Net(nn.Module):
             self.optimizer.step()
 
     def score(self, loader):
-        self.eval()  # GC703
+        self.eval()
         total = 0
         for x, y in loader:
-            total += F.cross_entropy(self.forward(x), y).item()
+            total += F.cross_entropy(self.forward(x), y).item()  # GC703
         return total
 
 net = Net()
@@ -294,9 +294,9 @@ class Trainer:
         self.optimizer = torch.optim.Adam(model.parameters())
 
     def run_epoch(self, loader, train=True):
-        self.model.train(train)  # GC703
+        self.model.train(train)
         for x, y in loader:
-            loss = self.criterion(self.model(x), y)
+            loss = self.criterion(self.model(x), y)  # GC703
             if train:
                 self.optimizer.zero_grad()
                 loss.backward()
@@ -314,9 +314,9 @@ class Trainer:
         self.model, self.loss, self.optim, self.stats = model, loss, optim, stats
 
     def validate(self, batches):
-        self.model.eval()  # GC703
+        self.model.eval()
         for batch in batches:
-            self.stats.update(self.loss(self.model(batch.source), batch.target))
+            self.stats.update(self.loss(self.model(batch.source), batch.target))  # GC703
         self.model.train()
 
     def train(self, batches):

@@ -53,20 +53,20 @@ def main(model, train_loader, val_loader):
             optimizer.zero_grad()
             F.cross_entropy(model(x), y).backward()
             optimizer.step()
-        model.eval()  # GC703
+        model.eval()
         correct = 0
         for x, y in val_loader:
-            correct += (model(x).argmax(1) == y).sum().item()
+            correct += (model(x).argmax(1) == y).sum().item()  # GC703
 """
 
 STATE_ASKED_OF_THE_MODEL = """
 def evaluate(model, data):
-    model.eval()  # GC703
+    model.eval()
     model.reset()
     hidden = model.init_hidden(10)
     total = 0
     for x, y in data:
-        output, hidden = model(x, hidden)
+        output, hidden = model(x, hidden)  # GC703
         total += F.cross_entropy(output, y).item()
     return total
 
@@ -124,9 +124,9 @@ def run(model, loaders, args):
             if split == "train":
                 model.train()
             else:
-                model.eval()  # GC703
+                model.eval()
             for x, y in loaders[split]:
-                loss = F.cross_entropy(model(x), y)
+                loss = F.cross_entropy(model(x), y)  # GC703
                 if split == "train":
                     optimizer.zero_grad()
                     loss.backward()
@@ -136,11 +136,11 @@ def run(model, loaders, args):
 
 AS_IN_THE_FIRST_YEARS_AND_BEFORE_OTHER_CALLS = """
 def evaluate(model, data):
-    model.eval()  # GC703
+    model.eval()
     total = 0.0
     for x, y in data:
         x, y = torch.autograd.Variable(x), torch.autograd.Variable(y)
-        total += F.cross_entropy(model(x), y).item()
+        total += F.cross_entropy(model(x), y).item()  # GC703
     return total
 
 model = build()
@@ -184,7 +184,7 @@ PUT_RIGHT = {
     "AS_IN_THE_FIRST_YEARS_AND_BEFORE_OTHER_CALLS": ("Variable(x)", "Variable(x, volatile=True)"),
     "PHASES_OF_AN_EPOCH": ("schedule.step()  # GC112", "epoch > 0 and schedule.step()"),
     "ONE_LOOP_FOR_ALL_SPLITS": (
-        "loss = F.cross_entropy(model(x), y)\n",
+        "loss = F.cross_entropy(model(x), y)  # GC703\n",
         'with torch.set_grad_enabled(split == "train"): loss = F.cross_entropy(model(x), y)\n',
     ),
 }

@@ -39,3 +39,5 @@ class Evaluation:
     called_in_sight: bool = True
     """False for a source that leaves a doubt: the caller, who may have switched gradients off, or a call
     given the loss, which may be a backward, is not in sight."""
+    set_at: Location | None = None
+    """The call that put the model into this mode, where it is known."""

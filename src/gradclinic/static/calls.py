@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from gradclinic.static import methods, words
+from gradclinic.static import methods, modes, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.containers import call_collection, call_unseen
@@ -104,6 +104,8 @@ def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.C
         handled = methods.call_inherited(walk, base, attr, args, node)
         if handled is not None:
             return handled
+        if base.cls.outside_bases():
+            modes.doubt(attr, parts([base]))
         return call(walk, infer(walk, attr, f"{base.name}.{attr}"), args, node, attr)
     if isinstance(base, ClassDef):
         found = base.find(attr)
@@ -213,6 +215,8 @@ def _call_instance(walk: Walk, instance: Instance, args: Arguments, node: ast.Ca
     if instance.model is not None:
         _act_in_forward(walk, instance, args, node)
         return methods.forward(walk, instance.model, args, node)
+    if instance.cls.outside_bases():  # `self("begin_validate")`
+        modes.doubt("__call__", parts([instance]))
     return Unknown(f"{instance.name}()")
 
 

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape, surely
 from gradclinic.static import words
-from gradclinic.static.elsewhere import class_elsewhere, some_layer_minds
+from gradclinic.static.elsewhere import class_elsewhere, layers_spoken_of, some_layer_minds
+from gradclinic.static.phases import held_out_forwards
+from gradclinic.static.project_files import file_of
 
 NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
-Place = tuple[Location, Location | None]
-"""Where something happens to a model, and the eval() it is under: a function may train and evaluate."""
+Place = tuple[Location, Location | str | None]
+"""Where something happens to a model, and the eval() it is under or the data it is gone over with: a function
+may train and evaluate."""
 Trained = frozenset[tuple[str | None, Location]]
 Verdicts = dict[Place, "ModeOfTraining | Evaluation | None"]
 """For each place of interest on one path: the fact, or None where this path speaks against it."""
@@ -31,7 +34,18 @@ def evaluations(paths: Iterable[Tape], beside: Iterable[Tape] = ()) -> list[Mode
     for tape in beside:
         shown = _evaluated(tape, trained).items()
         verdicts.append({place: fact for place, fact in shown if place[0] not in passed})
-    return _agreed(verdicts)
+    return _first_of_each(_agreed(verdicts))
+
+
+def _first_of_each(facts: list[ModeOfTraining | Evaluation]) -> list[ModeOfTraining | Evaluation]:
+    """One evaluation may call its model at several places: the graphs begin at the first."""
+    first: dict[tuple[object, ...], ModeOfTraining | Evaluation] = {}
+    for fact in facts:
+        assert isinstance(fact, Evaluation)
+        begun = fact.set_at or (fact.where.path, fact.where.function)
+        same = (fact.model, begun) if fact.builds_graph else (fact.where,)
+        first.setdefault(same, fact)
+    return list(first.values())
 
 
 def evaluates_by_flag(tape: Tape) -> bool:
@@ -63,7 +77,7 @@ def _trained_in_eval(tape: Tape) -> Verdicts:
             and trained.attrs.get("set_at") == mode.where
             and _minds(trained)
         )
-        if not forgotten:
+        if not forgotten or _set_by_another_name(tape, mode.index, trained, training=True):
             verdicts.setdefault((mode.where, None), None)
         elif _evaluated_between(tape, mode, trained):
             layers = _layers(trained) or ()
@@ -71,6 +85,18 @@ def _trained_in_eval(tape: Tape) -> Verdicts:
                 mode.actor or "model", None, None, layers, trained.where, mode.where
             )
     return verdicts
+
+
+def _set_by_another_name(tape: Tape, since: int, forward: Event, *, training: bool) -> bool:
+    """Whether train() or eval() was called meanwhile on what is never called itself: `self.net_pointer`, or
+    whatever holds the model."""
+    called = {event.actor for event in tape.of_kind(EventKind.FORWARD)}
+    return any(
+        event.kind is EventKind.MODE
+        and event.actor not in called
+        and event.attrs["training"] is not (not training)
+        for event in tape.events[since : forward.index]
+    )
 
 
 def _minds(forward: Event) -> bool:
@@ -153,9 +179,12 @@ def _evaluated_between(tape: Tape, mode: Event, trained: Event) -> bool:
 def _evaluated(tape: Tape, trained: Trained) -> Verdicts:
     verdicts: Verdicts = {}
     trains = EventKind.STEP in tape.kinds and EventKind.BACKWARD in tape.kinds
+    held_out = held_out_forwards(tape) if trains else {}
     for event in tape.of_kind(EventKind.FORWARD):
         fact = _evaluation(tape, event, trained, trains=trains)
-        place = (event.where, event.attrs.get("set_at") if "plainly" in event.attrs else None)
+        place: Place = (event.where, event.attrs.get("set_at") if "plainly" in event.attrs else None)
+        if event.index in held_out and place[1] is None:
+            fact, place = _of_a_phase(tape, event), (event.where, held_out[event.index])
         verdicts[place] = None if fact is None else verdicts.get(place, fact)
     return verdicts
 
@@ -170,20 +199,49 @@ def _evaluation(tape: Tape, event: Event, trained: Trained, *, trains: bool) -> 
             return None
         if _used_by_a_backward(tape, event) or _differentiates(event):
             return None
-    elif trains and not attrs["graph"] and attrs["training"] and _measured(tape, event):
+    elif trains and attrs["graph"]:
+        evidence = "a loop over held-out data that trains nothing"
+        if not _over_held_out_data(tape, event) or _used_by_a_backward(tape, event):
+            return None
+        if _differentiates(event):
+            return None
+    elif trains and not attrs["graph"] and _in_train_mode(tape, event) and _measured(tape, event):
         evidence = "without gradients, for a loss or a metric"
     else:
         return None
-    return Evaluation(
-        event.actor or "model",
-        attrs.get("set_at", event.where) if attrs["graph"] else event.where,
-        None,
-        bool(attrs["training"]),
-        bool(attrs["graph"]),
-        _layers(event) or (),
+    in_sight = trains or ("plainly" in attrs and tape.complete)
+    return _seen(
+        tape,
+        event,
         evidence,
-        called_in_sight=(trains or ("plainly" in attrs and tape.complete))
-        and not _followed_by_the_unseen(tape, event),
+        graph=attrs["graph"],
+        called_in_sight=in_sight and not _followed_by_the_unseen(tape, event),
+    )
+
+
+def _of_a_phase(tape: Tape, forward: Event) -> Evaluation | None:
+    """The evaluation that a loop which trains as well is gone through for, in whatever mode."""
+    attrs = forward.attrs
+    graph = attrs["graph"] and "doubtful" not in attrs and not _differentiates(forward)
+    if not graph and not _in_train_mode(tape, forward):
+        return None
+    return _seen(tape, forward, "a pass over held-out data that trains nothing", graph=graph)
+
+
+def _seen(
+    tape: Tape, forward: Event, evidence: str, *, graph: bool, called_in_sight: bool = True
+) -> Evaluation:
+    training = _in_train_mode(tape, forward)
+    return Evaluation(
+        forward.actor or "model",
+        forward.where,
+        None,
+        training,
+        graph,
+        (_layers(forward) or _layers_around(forward) or ()) if training else (),
+        evidence,
+        called_in_sight=called_in_sight,
+        set_at=forward.attrs.get("set_at"),
     )
 
 
@@ -208,18 +266,62 @@ def _trained_elsewhere(tape: Tape, evaluated: Event) -> bool:
 def _trained(tape: Tape) -> Iterator[tuple[str | None, Location]]:
     """The models that are called in train mode, each with the place, before a backward."""
     for event in tape.of_kind(EventKind.FORWARD):
-        if event.attrs["training"] and event.attrs["graph"]:
-            following = _until_next(tape.events[event.index + 1 :], event)
-            if any(e.kind is EventKind.BACKWARD for e in following):
-                yield event.actor, event.where
+        if event.attrs["training"] and _goes_backward(tape, event):
+            yield event.actor, event.where
+
+
+def _over_held_out_data(tape: Tape, forward: Event) -> bool:
+    """Whether it measures what another place trains, in whatever mode."""
+    attrs = forward.attrs
+    if not (attrs.get("held_out") and attrs.get("sweep") and attrs.get("measured")):
+        return False
+    return any(
+        event.where != forward.where and event.actor == forward.actor and _goes_backward(tape, event)
+        for event in tape.of_kind(EventKind.FORWARD)
+    )
+
+
+def _goes_backward(tape: Tape, forward: Event) -> bool:
+    following = _until_next(tape.events[forward.index + 1 :], forward)
+    return bool(forward.attrs["graph"]) and any(e.kind is EventKind.BACKWARD for e in following)
+
+
+def _in_train_mode(tape: Tape, forward: Event) -> bool:
+    """Whether train() was called, or nothing that could have changed the mode a model is made in."""
+    attrs = forward.attrs
+    own = (
+        e.index for e in tape.of_kind(EventKind.MODE) if e.actor == forward.actor and e.index < forward.index
+    )
+    if attrs["training"] is not False and _set_by_another_name(
+        tape, max(own, default=0), forward, training=False
+    ):
+        return False
+    if attrs["training"] is not None or "as_made" not in attrs:
+        return bool(attrs["training"])
+    seen = class_elsewhere(*attrs["origin"]) if "origin" in attrs else None
+    return seen is None or "__init__" not in seen.sets_mode
+
+
+def _layers_around(forward: Event) -> tuple[str, ...]:
+    """Of a model that is given, or made by a function of the project: the first layer that cares among those
+    the project speaks of there."""
+    attrs = forward.attrs
+    if "layers" in attrs:
+        return ()
+    if "origin" not in attrs:
+        return () if attrs.get("made") else layers_spoken_of(forward.where.path, beside=True)
+    name, path = attrs["origin"]
+    module = name.rpartition(".")[0]
+    file = file_of(module, path) if module.strip(".") and class_elsewhere(name, path) is None else None
+    return layers_spoken_of(file) if file is not None else ()
 
 
 def _measured(tape: Tape, forward: Event) -> bool:
-    if forward.attrs.get("measured"):
-        return True
+    if forward.attrs.get("measured") or forward.attrs.get("meant"):
+        return not forward.attrs["meant"]
     following = next(iter(tape.events[forward.index + 1 :]), None)
     return (
-        bool(forward.attrs["aside"])
+        bool(forward.attrs["aside"] or forward.attrs.get("held_out"))
         and following is not None
         and following.kind is EventKind.LOSS
         and following.attrs["graph"] is False

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 from functools import lru_cache
+from itertools import islice
 
 from gradclinic.frozen import frozen
 from gradclinic.static.imports import bindings, mentioned
@@ -62,6 +63,32 @@ def some_layer_minds(path: str) -> bool:
         found = (file_of(spelled, file) for spelled, _, _ in mentioned(text))
         waiting += [other for other in dict.fromkeys(found) if other and other not in waiting]
     return False
+
+
+def layers_spoken_of(path: str, *, beside: bool = False) -> tuple[str, ...]:
+    """A layer that minds the mode and is made in the file, in what it imports of its project or `beside` it:
+    for a model of which nobody can tell what it is made of. Beside a program there are other programs."""
+    folder = os.path.dirname(path)
+    beside = beside and "__main__" not in (_text(path) or "__main__")
+    near = sorted(os.listdir(folder or os.curdir)) if beside else []
+    waiting = list(dict.fromkeys([path, *(os.path.join(folder, n) for n in near if n.endswith(".py"))]))
+    for file in islice(waiting, MOST_READ):  # which grows meanwhile
+        if not os.path.isfile(file):
+            continue
+        version = os.stat(file)
+        layer, names = _spoken_of(file, version.st_mtime_ns, version.st_size)
+        if layer:
+            return (f"{layer} in {os.path.basename(file)}",)
+        waiting += [other for name in names if (other := file_of(name, file)) and other not in waiting]
+    return ()
+
+
+@lru_cache(maxsize=512)
+def _spoken_of(file: str, changed: int, size: int) -> tuple[str, tuple[str, ...]]:
+    """A layer that minds the mode, and what the file imports from."""
+    text = _text(file) or ""
+    made = re.search(r"\bnn\.(Dropout\w*|BatchNorm\w*)\(", text)
+    return (made[1], ()) if made else ("", tuple(dict.fromkeys(name for name, _, _ in mentioned(text))))
 
 
 def _text(path: str) -> str | None:

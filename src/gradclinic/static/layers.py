@@ -24,6 +24,8 @@ _PLAIN = words.Pattern(
 """Nothing that cares, nor anything that could hold what does."""
 _RECURRENT = frozenset({"RNN", "LSTM", "GRU"})
 _DEEPEST = 4
+_TAKES_PARTS = words.names("getattr children named_children modules named_modules _modules __dict__")
+"""Ways to come by the parts of a module without their names."""
 
 
 _DIFFERENTIATES = words.names("grad jacobian hessian jacrev jacfwd vjp jvp enable_grad")
@@ -62,6 +64,16 @@ def layers_of_call(name: str, args: Arguments) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(found))
 
 
+def layers_of_torchvision(name: str) -> tuple[str, ...] | None:
+    """Of `torchvision.models.resnet18` and the like, which are made in train mode."""
+    module, _, last = name.rpartition(".")
+    if not module.startswith("torchvision.models") or "quantization" in module or "detection" in module:
+        return None
+    if re.search(r"resn|densenet|mobilenet|shufflenet|mnasnet|inception|efficientnet|regnet|_bn$", last):
+        return ("BatchNorm2d",)
+    return ("Dropout",) if re.match(r"vgg|alexnet|squeezenet|googlenet", last) else None
+
+
 def layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int = _DEEPEST) -> tuple[str, ...] | None:
     """Of a module class of the file, with the classes of the file that it is made of."""
     if (cls, depth) not in survey.layers:
@@ -72,10 +84,11 @@ def layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int = _DEEPEST) ->
 def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str, ...] | None:
     found: dict[str, None] = {}
     seen_all = True
+    unused = _made_in_vain(cls)
     for node in nodes_in(cls):
         if isinstance(node, ast.Attribute) and node.attr == "training":
             found["self.training"] = None
-        if not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call) or node in unused:
             continue
         name = last_name(node.func)
         inner = survey.classes.get(name)
@@ -94,6 +107,23 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
         return tuple(found)
     bases = {last_name(base) for base in cls.bases}
     return () if seen_all and bases <= {"Module"} else None
+
+
+def _made_in_vain(cls: ast.ClassDef) -> set[ast.AST]:
+    """What `self.dropout = nn.Dropout(0.2)` makes, where the class computes and never speaks of it again."""
+    made: dict[str, list[ast.AST]] = {}
+    spoken_of: set[str] = set()
+    for node in nodes_in(cls):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+            made.setdefault(node.targets[0].attr, []).append(node.value)
+        elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store):
+            spoken_of.add(node.attr)
+        elif isinstance(node, ast.Name):
+            spoken_of.add(node.id)
+    computes = any(isinstance(part, ast.FunctionDef) and part.name == "forward" for part in cls.body)
+    if not computes or not spoken_of.isdisjoint(_TAKES_PARTS):
+        return set()
+    return {value for name, values in made.items() if name not in spoken_of for value in values}
 
 
 def _builds_elsewhere(node: ast.Call, survey: Survey) -> bool:

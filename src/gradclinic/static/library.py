@@ -12,7 +12,7 @@ from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import name_of
 from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import assign_gradient
-from gradclinic.static.layers import layers_of_call
+from gradclinic.static.layers import layers_of_call, layers_of_torchvision
 from gradclinic.static.opaque import build, call_outside, clip_parameters, models_in, parts
 from gradclinic.static.ranks import REPLICATES, is_wrapper, wrap
 from gradclinic.static.settings import optimizer_settings
@@ -84,6 +84,9 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
     if isinstance(made, Model):
         # What it went in by it may come out by, and be more than it was.
         made.origin = "" if any(made is value for value in args.all()) else name
+        layers = layers_of_torchvision(made.origin)
+        if layers is not None:
+            made.mode, made.layers = Mode(True), layers
     return made
 
 
@@ -210,7 +213,7 @@ def _pretrained(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value
     place = f"@{node.lineno}:{node.col_offset}"
     label = walk.assigning or "model"
     return (
-        Model(frozenset({f"{label}{place}"}), label)
+        Model(frozenset({f"{label}{place}"}), label, mode=Mode(untouched=False))
         if words.MODEL_NAME.search(label) or "Model" in name
         else None
     )

@@ -13,7 +13,7 @@ from gradclinic.facts import EventKind
 from gradclinic.static import modes, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.branches import note_exits
-from gradclinic.static.conditions import truth
+from gradclinic.static.conditions import name_of, truth
 from gradclinic.static.expressions import bind, evaluate
 from gradclinic.static.iteration import item_of, items_of
 from gradclinic.static.syntax import is_window, names_in, picks_some
@@ -47,7 +47,8 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
     items = [item_of(walk, source, node.target, index) for index in range(count)]
     exact = isinstance(source, Range) and _exact(source)
     data = owns and (not isinstance(source, Range) or exact or _counts_batches(source))
-    _run(walk, node, items, beats=owns, passes=data and not is_window(node), known=exact)
+    passes = data and not is_window(node)
+    _run(walk, node, items, beats=owns, passes=passes, known=exact, over=name_of(source))
 
 
 def _is_actor(value: Value) -> bool:
@@ -143,9 +144,10 @@ def _run(
     beats: bool = False,
     passes: bool = False,
     known: bool = False,
+    over: str = "",
 ) -> None:
     each = beats and _is_epoch(node)
-    attrs = {"loop": f"{node.lineno}:{node.col_offset}", "known": known}
+    attrs = {"loop": f"{node.lineno}:{node.col_offset}", "known": known, "over": over}
     if passes and not each:
         walk.emit(EventKind.EPOCH_BEGIN, node, attrs=attrs)
     walk.batches += beats

@@ -98,7 +98,7 @@ def _perhaps_divided(loss: Value) -> Value:
 
 
 def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST, *, direct: bool = True) -> Tensor:
-    attrs = modes.of_forward(walk, model, direct=direct)
+    attrs = modes.of_forward(walk, model, node, direct=direct)
     ranks.note_forward(walk, model)
     walk.emit(EventKind.FORWARD, node, actor=model.name, models=model.whole(), attrs=attrs)
     if walk.no_grad:
@@ -300,6 +300,8 @@ def _unknown(walk: Walk, base: Unknown, attr: str, args: Arguments, node: ast.Ca
     if attr == "zero_grad":
         walk.emit(EventKind.ZERO_GRAD, node, models=None)
         return NONE
+    if attr in ("train", "eval") and not args.all():  # of what may well be a model by another name
+        walk.emit(EventKind.MODE, node, actor=base.path, attrs={"training": attr == "train"})
     if attr in words.CLIPS:
         optimizers = optimizers_in(args.all())
         clip(walk, optimizers, models_in(args.all()), node)

@@ -19,6 +19,9 @@ _DEEPEST_PART = 4
 _CHANGES_MODE = words.Pattern(
     r"train|eval|mode|valid|test|infer|predict|epoch|begin|start|before|after|hook", re.I
 )
+_CALLS_BACK = words.Pattern(
+    r"(^|_)(on|before|after|begin)_|_begin$|hook|callback|(^|_)(fire|emit|trigger|notify)(_|$)", re.I
+)
 _STORES = words.Pattern(r"_*(save|store|dump|log|print|write|upload|push|plot|count)_")
 """`save_model(model)` speaks of the model, not of a mode."""
 _MAKES_A_STATE = words.Pattern(
@@ -37,7 +40,7 @@ _RANDOM_ON_PURPOSE = words.Pattern(r"mc_|monte|uncertain|dropout|bayes|update_bn
 
 def switch(model: Model, training: bool | None, where: Location | None, depth: int = _DEEPEST_PART) -> None:
     """train() or eval() on a model reaches all its parts."""
-    model.mode.training, model.mode.set_at = training, where
+    model.mode.training, model.mode.set_at, model.mode.untouched = training, where, False
     for part in model.attrs.values() if depth else ():
         inner = part.model if isinstance(part, Instance) else part
         if isinstance(inner, Model):
@@ -72,7 +75,8 @@ def after_method(walk: Walk, model: Model, method: str) -> None:
     elif seen is not None and method in seen.methods:
         changes = method in seen.sets_mode
     else:
-        if method != "generate":  # which is a library's
+        # Of a library, or called for what it computes.
+        if method != "generate" and (_CHANGES_MODE.search(method) or not words.LOSS_FUNCTION.search(method)):
             doubt(method, [model])
         return
     if changes:
@@ -97,10 +101,11 @@ def evaluates_at_times(walk: Walk, loop: ast.For | ast.AsyncFor | ast.While) -> 
     )
 
 
-def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, object]:
+def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) -> dict[str, object]:
     """What the tape tells of one forward: the mode, whether it builds a graph, what it is for."""
+    mixed = _mixed(model, model.mode)
     attrs: dict[str, object] = {
-        "training": None if _mixed(model, model.mode) else model.mode.training,
+        "training": None if mixed else model.mode.training,
         "graph": not walk.no_grad,
         "aside": not walk.batches,
     }
@@ -116,6 +121,10 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
         attrs["layers"] = model.layers
     elif model.origin:
         attrs["origin"] = (model.origin, walk.path)
+    if model.mode.untouched and not mixed and not _asks_others(walk):
+        attrs["as_made"] = True
+    if not walk.no_grad and not walk.sweeps and _may_need_graph(walk):
+        attrs["doubtful"] = True
     if model.mode.training is False and not walk.no_grad and not walk.sweeps and direct:
         attrs["plainly"] = not _may_need_graph(walk) and not any(
             _names(walk, node) & _SWITCHES_GRADIENTS for node in walk.active
@@ -129,11 +138,14 @@ def of_forward(walk: Walk, model: Model, *, direct: bool = True) -> dict[str, ob
         attrs["sweep"] = not wanted & (_GRADIENTS_WANTED | _ACTS) and not _may_need_graph(walk)
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
         attrs["graph"] = attrs["graph"] and "volatile" not in named
-        attrs["measured"] = (
-            any(words.MEASURES.search(name) for name in named)
-            and not any(_RANDOM_ON_PURPOSE.search(name) for name in named)
-            and not _trained_on_purpose(walk, model)
+        attrs["meant"] = any(_RANDOM_ON_PURPOSE.search(name) for name in named) or _trained_on_purpose(
+            walk, model
         )
+        attrs["measured"] = not attrs["meant"] and any(words.MEASURES.search(name) for name in named)
+        attrs["held_out"] = _over_held_out_data(walk)
+    elif isinstance(node, ast.Call):
+        given = [name for part in node.args for name in names_in(part)]
+        attrs["held_out"] = any("_" in name and words.HELD_OUT.search(name) for name in given)
     return attrs
 
 
@@ -156,13 +168,36 @@ def _trained_on_purpose(walk: Walk, model: Model) -> bool:
     )
 
 
+def _over_held_out_data(walk: Walk) -> bool:
+    """`for x, y in test_loader`, or whatever a function goes over that is called `validate`."""
+    loop = walk.sweeps[-1]
+    over = loop.test if isinstance(loop, ast.While) else getattr(loop, "iter", loop)
+    constants = (part.value for part in ast.walk(over) if isinstance(part, ast.Constant))
+    written = [value for value in constants if isinstance(value, str)]  # `loaders["val"]`
+    return any(words.HELD_OUT.search(name) for name in (*names_in(over), *written)) or any(
+        words.EVALUATES.match(node.name)
+        for node in walk.active
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    )
+
+
+def _asks_others(walk: Walk) -> bool:
+    """`self.callbacks.on_validation_begin()`: what is called there may well put the model into eval mode."""
+    return any(
+        _CALLS_BACK.search(name) or words.SETS_MODE.search(name)
+        for node in walk.active[-2:]
+        for name in _names(walk, node)
+    )
+
+
 def _mixed(model: Model, mode: Mode, depth: int = _DEEPEST_PART) -> bool:
     """Whether a part is in another mode than the whole: somebody chose so."""
     for part in model.attrs.values() if depth else ():
         inner = part.model if isinstance(part, Instance) else part
-        if isinstance(inner, Model) and (
-            inner.mode.training is not mode.training or _mixed(inner, mode, depth - 1)
-        ):
+        if not isinstance(inner, Model):
+            continue
+        as_made = mode.untouched and inner.mode.untouched
+        if not (as_made or inner.mode.training is mode.training) or _mixed(inner, mode, depth - 1):
             return True
     return False
 

@@ -61,7 +61,7 @@ OPTIMIZER_FACTORY = Pattern(
 OPTIMIZER_WRAPPER = Pattern(r"Optim|SAM|Lookahead|SWA|FP16|ZeRO", re.I)
 NOT_AN_OPTIMIZER = Pattern(
     r"^(envs?|environment|world|game|sim|simulator|simulation|physics|gym|prof|profiler|p|sampler)\d*$|"
-    r"stopp(er|ing)$|checkpointer$|_envs?$|profiler?(\(\))?$|(Soft|Hard)Update\(\)$"
+    r"stopp(er|ing)$|checkpointer$|_envs?$|profiler?(\(\))?$|(Soft|Hard)Update\(\)$|(evaluator|calculator|meter|metric)s?$"
 )
 SCHEDULE_NAME = Pattern(r"sched|lr_decay|annealer|warmup", re.I)
 SCALER_NAME = Pattern(r"scaler$|^scaler|_scaler", re.I)
@@ -145,6 +145,13 @@ MAY_TRAIN = Pattern(
 """Functions that may well train, clear or clip, and those that may do anything."""
 EVALUATES = Pattern(r"_*((run|do)_)?(valid|val_|val$|eval|test_|test$)", re.I)
 """Functions that by their name measure a model and do not train it."""
+HELD_OUT = Pattern(
+    r"(^|_)(val|valid|validation|test|testing|eval|evaluation|held_?out|hold_?out)s?"
+    r"($|_|\d|(data|load|set|iter|gen|dl$|ds$|batch|sampl|sequence|queue|feed|x$))|"
+    r"(^|_)dev_?(data|load|set|iter|dl$|ds$|batch|x$)|^dev$",
+    re.I,
+)
+"""Data that nothing is trained on."""
 MEASURES = Pattern(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
 """What an evaluation is for."""
 KEEPS_RECORDS = Pattern(

@@ -18,14 +18,15 @@ Removing `model.eval()`: then the validation is wrong.
 ## Known limits
 Batch-norm layers with frozen weights may well stay in eval mode, and are not counted. A model in
 train mode with some parts in eval mode is taken as meant. From source, only training that follows an
-evaluation is judged: `model.eval()` right before the training loop is taken as meant.
+evaluation is judged: `model.eval()` right before the training loop is taken as meant. An `eval()` in
+another file is told at the training forward that suffers from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import ModeOfTraining, Source
+from gradclinic.facts import Location, ModeOfTraining, Source
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._naming import counted, listed
 from gradclinic.rules._rule import Rule
@@ -103,6 +104,8 @@ def updated_in_eval_mode(mode: ModeOfTraining) -> Iterator[Finding]:
     if mode.in_eval is not None and mode.in_eval < ENOUGH_UPDATES:
         return
     evidence = {"training forward": str(mode.where)}
+    if mode.set_at is not None:
+        evidence["put in eval mode"] = str(mode.set_at)
     if mode.layers:
         evidence["layers that care"] = listed(mode.layers)
     if mode.in_eval is None:
@@ -112,9 +115,15 @@ def updated_in_eval_mode(mode: ModeOfTraining) -> Iterator[Finding]:
         evidence["updates"] = f"{mode.in_train} in train mode, {mode.in_eval} in eval mode"
     yield rule.finding(
         message,
-        mode.set_at or mode.where,
+        _to_mend(mode),
         evidence=evidence,
         fix=f"call {mode.model}.train() before the training steps that follow",
         confidence=0.95 if mode.in_train else 0.9,
         subject=mode.model,
     )
+
+
+def _to_mend(mode: ModeOfTraining) -> Location | None:
+    """The eval() that is not taken back; one in another file serves many, whose training is to be mended."""
+    apart = mode.set_at is not None and mode.where is not None and mode.set_at.path != mode.where.path
+    return mode.where if apart else mode.set_at or mode.where

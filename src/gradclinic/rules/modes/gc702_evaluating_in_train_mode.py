@@ -16,7 +16,9 @@ statistics learn from the validation data.
 
 ## Known limits
 Forwards with gradients off whose result feeds the training (targets, rollouts, samples) are not
-evaluations.
+evaluations. From source, a model that nobody put into a mode is in the one it was trained in, unless
+something out of sight may have changed it; of a model that is handed in, the layers are looked for in
+the files it may come from.
 """
 
 from __future__ import annotations

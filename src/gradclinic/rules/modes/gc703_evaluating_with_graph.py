@@ -2,7 +2,7 @@
 
 ## What it finds
 Forwards of a trained model with gradients on that no backward follows: several in a row in eval
-mode, or a whole pass over data that trains nothing.
+mode, or a whole pass over data that trains nothing. It points at the first of these forwards.
 
 ## Why it hurts
 Every activation is kept for a backward that never comes: memory for nothing, often the reason an
@@ -114,10 +114,13 @@ ENOUGH_FORWARDS = 3
 def graphs_for_nothing(seen: Evaluation) -> Iterator[Finding]:
     if not seen.builds_graph or not enough(seen, ENOUGH_FORWARDS):
         return
+    evidence = {**how_many(seen), "taken for an evaluation": seen.evidence}
+    if seen.set_at is not None:
+        evidence["put in this mode"] = str(seen.set_at)
     yield rule.finding(
         f"the evaluation of {seen.model} builds graphs that no backward uses",
         seen.where,
-        evidence={**how_many(seen), "taken for an evaluation": seen.evidence},
+        evidence=evidence,
         fix="put it under torch.no_grad()",
         severity=None if seen.called_in_sight else Severity.INFO,
         confidence=0.88 if seen.called_in_sight else 0.6,
