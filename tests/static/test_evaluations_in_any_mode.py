@@ -314,7 +314,7 @@ def test(test_parts):
 
 
 A_BASE_OUT_OF_SIGHT = """
-from base import Runner
+from runners import Runner
 
 class MyRunner(Runner):
     def __init__(self, model, callbacks):
@@ -411,12 +411,16 @@ def test_a_model_may_be_put_into_its_mode_by_another_name() -> None:
     assert {code for code, _ in told(HEAD + forgotten)} == {"GC701"}
 
 
-def test_a_layer_that_is_made_and_never_applied_minds_no_mode() -> None:
+def test_a_layer_that_is_never_applied_or_perhaps_not_is_not_counted() -> None:
     unused = HEAD.replace("(nn.Linear(4, 4), nn.Dropout(),", "(nn.Linear(4, 4),")
     made = unused.replace("        self.layers", "        self.dropout = nn.Dropout()\n        self.layers")
     applied = made.replace("self.layers(x)", "self.layers(self.dropout(x))")
     assert {code for code, _ in told(applied + PHASES_WITHOUT_GRADIENTS)} == {"GC702"}
     assert told(made + PHASES_WITHOUT_GRADIENTS) == set()
+    asked = made.replace(
+        "        return self", "        if self.drops:\n            x = self.dropout(x)\n        return self"
+    )
+    assert told(asked + PHASES_WITHOUT_GRADIENTS) == set()
 
 
 def test_beside_a_program_there_are_other_programs(told_in_project) -> None:

@@ -7,7 +7,7 @@ import re
 
 from gradclinic.static import words
 from gradclinic.static.survey import Survey
-from gradclinic.static.syntax import last_name, nodes_in
+from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import Const, Model, Num, Seq
 from gradclinic.static.walk import Arguments
 
@@ -84,15 +84,17 @@ def layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int = _DEEPEST) ->
 def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str, ...] | None:
     found: dict[str, None] = {}
     seen_all = True
-    unused = _made_in_vain(cls)
+    unused, perhaps = _made_in_vain(cls)
     for node in nodes_in(cls):
-        if isinstance(node, ast.Attribute) and node.attr == "training":
+        if isinstance(node, ast.Attribute) and node.attr == "training" and node not in perhaps:
             found["self.training"] = None
         if not isinstance(node, ast.Call) or node in unused:
             continue
         name = last_name(node.func)
         inner = survey.classes.get(name)
-        if _CARES.match(name):
+        if _CARES.match(name) and node in perhaps:
+            seen_all = False
+        elif _CARES.match(name):
             found[name] = None
         elif inner is not None and inner is not cls and depth:
             layers = layers_of_class(survey, inner, depth - 1)
@@ -109,21 +111,35 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
     return () if seen_all and bases <= {"Module"} else None
 
 
-def _made_in_vain(cls: ast.ClassDef) -> set[ast.AST]:
-    """What `self.dropout = nn.Dropout(0.2)` makes, where the class computes and never speaks of it again."""
+def _made_in_vain(cls: ast.ClassDef) -> tuple[set[ast.AST], set[ast.AST]]:
+    """What `self.dropout = nn.Dropout(0.2)` makes, where the class computes and never speaks of it again; and
+    all that is made or applied under conditions only: `if self.drops: x = self.dropout(x)`."""
     made: dict[str, list[ast.AST]] = {}
     spoken_of: set[str] = set()
+    always: set[str] = set()
+    asked = {part for node in nodes_in(cls) if isinstance(node, ast.If) for part in _inside(node)}
     for node in nodes_in(cls):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             made.setdefault(node.targets[0].attr, []).append(node.value)
         elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Store):
             spoken_of.add(node.attr)
+            if node not in asked:
+                always.add(node.attr)
         elif isinstance(node, ast.Name):
             spoken_of.add(node.id)
     computes = any(isinstance(part, ast.FunctionDef) and part.name == "forward" for part in cls.body)
     if not computes or not spoken_of.isdisjoint(_TAKES_PARTS):
-        return set()
-    return {value for name, values in made.items() if name not in spoken_of for value in values}
+        return set(), asked
+    unused = {value for name, values in made.items() if name not in spoken_of for value in values}
+    perhaps = {value for name, values in made.items() if name not in always for value in values}
+    return unused, perhaps | asked
+
+
+def _inside(node: ast.If) -> list[ast.AST]:
+    """What is done where a condition holds. `if self.training` is no setting."""
+    if "training" in names_in(node.test):
+        return []
+    return [part for statement in (*node.body, *node.orelse) for part in nodes_in(statement)]
 
 
 def _builds_elsewhere(node: ast.Call, survey: Survey) -> bool:
