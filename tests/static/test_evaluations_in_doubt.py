@@ -183,3 +183,10 @@ def test_a_layer_that_is_never_applied_or_perhaps_not_is_not_counted() -> None:
 def test_beside_a_program_there_are_other_programs(told_in_project) -> None:
     program = f'{A_BASE_OUT_OF_SIGHT}\nif __name__ == "__main__":\n    spawn(MyRunner)\n'
     assert not told_in_project(program)
+
+
+def test_a_network_of_torchvision_inside_has_layers_that_mind_the_mode() -> None:
+    inside = HEAD.replace(
+        "nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 2))", "torchvision.models.resnet18()"
+    )
+    assert {code for code, _ in told(inside + PHASES_WITHOUT_GRADIENTS)} == {"GC702"}

@@ -71,6 +71,8 @@ def layers_of_torchvision(name: str) -> tuple[str, ...] | None:
         return None
     if re.search(r"resn|densenet|mobilenet|shufflenet|mnasnet|inception|efficientnet|regnet|_bn$", last):
         return ("BatchNorm2d",)
+    if re.match(r"r3d|mc3|r2plus1d|s3d", last):
+        return ("BatchNorm3d",)
     return ("Dropout",) if re.match(r"vgg|alexnet|squeezenet|googlenet", last) else None
 
 
@@ -92,8 +94,11 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
             continue
         name = last_name(node.func)
         inner = survey.classes.get(name)
-        if _CARES.match(name) and node in perhaps:
+        known = layers_of_torchvision(".".join(reversed(names_in(node.func))))
+        if (_CARES.match(name) or known) and node in perhaps:
             seen_all = False
+        elif known:
+            found.update(dict.fromkeys(known))
         elif _CARES.match(name):
             found[name] = None
         elif inner is not None and inner is not cls and depth:
