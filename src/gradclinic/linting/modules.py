@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from functools import lru_cache
 
@@ -71,7 +72,7 @@ def _sources(package: str, changed: int, size: int) -> dict[str, list[tuple[str,
     found: dict[str, list[tuple[str, int]]] = {}
     try:
         text = read_source(package).text if size <= LARGEST else ""
-        for node in ast.parse(text).body if "import" in text else ():
+        for node in parse(text, package).body if "import" in text else ():
             for alias in node.names if isinstance(node, ast.ImportFrom) else ():
                 if alias.asname in (None, alias.name):
                     assert isinstance(node, ast.ImportFrom)
