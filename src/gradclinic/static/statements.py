@@ -7,32 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from gradclinic.facts import EventKind
-from gradclinic.static import branches, contexts, holdings, loops, modules, supposing, words
+from gradclinic.static import assignments, branches, contexts, loops, modules, supposing, words
 from gradclinic.static.abilities import Can
-from gradclinic.static.arithmetic import as_one, binary, with_unit
 from gradclinic.static.conditions import holds, name_of, truth
-from gradclinic.static.expressions import evaluate, lookup, spread
-from gradclinic.static.gradients import assign_gradient, write_weights
+from gradclinic.static.expressions import evaluate, lookup
 from gradclinic.static.joining import joined
-from gradclinic.static.syntax import last_name, pairs_up
+from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
     NONE,
-    ActorRef,
     Both,
     ClassDef,
-    Const,
     Frame,
     Func,
-    Grad,
-    Instance,
     Lib,
-    Map,
-    Model,
-    Num,
-    Params,
-    Seq,
-    Tensor,
-    Unknown,
     Value,
 )  # fmt: skip
 from gradclinic.static.walk import BreakLoop, ContinueLoop, ReturnValue, Stop, Walk
@@ -52,141 +39,6 @@ def _expression(walk: Walk, node: ast.Expr) -> None:
     if not isinstance(node.value, ast.Constant):
         walk.for_effect = node.value
         evaluate(walk, node.value)
-
-
-def _assign(walk: Walk, node: ast.Assign) -> None:
-    value = _valued(walk, node.value, node.targets[0])
-    for target in node.targets:
-        assign(walk, target, value)
-
-
-def _annotated(walk: Walk, node: ast.AnnAssign) -> None:
-    if node.value is not None:
-        assign(walk, node.target, _valued(walk, node.value, node.target))
-
-
-def _valued(walk: Walk, value: ast.expr, target: ast.expr) -> Value:
-    if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple) and pairs_up(value, target):
-        # `self.actor, self.critic = Actor(), Critic()`: each is called by a name of its own.
-        return Seq([_valued(walk, *pair) for pair in zip(value.elts, target.elts, strict=True)])
-    before, walk.assigning = walk.assigning, _label(target)
-    try:
-        return evaluate(walk, value)
-    finally:
-        walk.assigning = before
-
-
-def _label(target: ast.expr) -> str:
-    if isinstance(target, ast.Name):
-        return target.id
-    if isinstance(target, ast.Attribute):
-        base = _label(target.value)
-        return f"{base}.{target.attr}" if base else target.attr
-    return ""
-
-
-def assign(walk: Walk, target: ast.expr, value: Value) -> None:
-    if isinstance(target, ast.Name):
-        if isinstance(value, Tensor) and not value.loss and words.LOSS_NAME.search(target.id):
-            value.loss = True
-        if isinstance(value, Num):
-            value = with_unit(value, target.id)
-        value = holdings.loaded(value, walk.frame.vars.get(target.id), target.id)
-        if isinstance(value, Model):
-            holdings.rebound(walk, target, walk.frame.vars.get(target.id), value)
-        _store(walk.frame, target.id, value)
-    elif isinstance(target, ast.Attribute):
-        base = evaluate(walk, target.value)
-        _assign_attribute(walk, base, target, value)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        for part, held in zip(target.elts, spread(walk, value, target.elts), strict=True):
-            assign(walk, part, held)
-    elif isinstance(target, ast.Starred):
-        assign(walk, target.value, value)
-    elif isinstance(target, ast.Subscript):
-        _assign_item(walk, target, value)
-
-
-def _store(frame: Frame, name: str, value: Value) -> None:
-    if name in frame.shared:
-        holder = frame.parent
-        while holder is not None and name not in holder.vars and holder.parent is not None:
-            holder = holder.parent
-        frame = holder or frame
-    frame.vars[name] = value
-
-
-def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Value) -> None:
-    if target.attr == "grad":
-        owner = base if isinstance(base, Params) else Params(None)
-        assign_gradient(walk, owner, value, target)
-    elif isinstance(base, Params) and target.attr == "data":
-        write_weights(walk, base, target)
-    elif target.attr == "requires_grad":
-        holdings.freeze(walk, base, value, target)
-    elif isinstance(base, (Instance, Unknown, Model)):
-        if isinstance(value, Num):
-            value = with_unit(value, target.attr)
-        value = holdings.loaded(value, base.attrs.get(target.attr), target.attr)
-        if isinstance(base, Model):
-            holdings.put_in(walk, base, f"{base.name}.{target.attr}", value, target)
-        elif isinstance(value, Model):
-            holdings.exchanged(walk, base.attrs, target.attr, value, target)
-        if isinstance(base, Instance):
-            value = _perhaps(walk, base.attrs.get(target.attr), value, target)
-        base.attrs[target.attr] = value
-        if isinstance(base, Instance) and isinstance(value, ActorRef):
-            walk.recorder.rename(value.id, f"{_label(target)}")
-        elif isinstance(value, ActorRef):
-            walk.recorder.escapes(value.id)
-    elif isinstance(base, Grad):
-        assign_gradient(walk, base.of, value, target)
-
-
-def _perhaps(walk: Walk, before: Value | None, value: Value, target: ast.Attribute) -> Value:
-    """`if step >= most: self.finished = True`: of a flag that is set in a branch nobody knows to be taken."""
-    if not walk.unsure or not isinstance(value, Const) or not isinstance(before, (Const, Unknown)):
-        return value
-    if name_of(before) == name_of(value):
-        return value
-    return before if isinstance(before, Unknown) else Unknown(f"<{target.attr}@{target.lineno}>")
-
-
-def _assign_item(walk: Walk, target: ast.Subscript, value: Value) -> None:
-    base = evaluate(walk, target.value)
-    index = evaluate(walk, target.slice) if not isinstance(target.slice, ast.Slice) else NONE
-    if isinstance(base, Map):
-        key = index.value if isinstance(index, (Const, Num)) and index.value is not None else name_of(index)
-        if isinstance(value, Model):
-            holdings.exchanged(walk, base.items, key, value, target)
-        base.items[key] = value
-    elif isinstance(base, Model):
-        holdings.put_in(walk, base, f"{base.name}[{name_of(index)}]", value, target)
-        base.attrs[f"[{name_of(index)}]"] = value
-    elif isinstance(base, Unknown):
-        base.attrs[f"[{name_of(index)}]"] = value
-    elif isinstance(base, Grad):
-        assign_gradient(walk, base.of, None, target)
-
-
-def _augmented(walk: Walk, node: ast.AugAssign) -> None:
-    value = evaluate(walk, node.value)
-    if isinstance(node.target, ast.Attribute) and node.target.attr == "grad":
-        evaluate(walk, node.target.value)
-        assign_gradient(walk, Params(None), None, node.target)
-        return
-    current = evaluate(walk, node.target)
-    if isinstance(current, Grad):
-        assign_gradient(walk, current.of, None, node.target)
-        return
-    if isinstance(current, Params) and not isinstance(value, (Params, Seq)):
-        write_weights(walk, current, node.target)
-        return
-    if isinstance(node.op, ast.Add) and last_name(node.target) in walk.survey.tallies:
-        value = as_one(value)
-    if isinstance(current, Unknown) and isinstance(value, Num) and isinstance(node.op, ast.Add):
-        current = Num(0, invented=True)
-    assign(walk, node.target, binary(walk, current, node.op, value))
 
 
 def _if(walk: Walk, node: ast.If) -> None:
@@ -272,7 +124,7 @@ def _with(walk: Walk, node: ast.With | ast.AsyncWith) -> None:
             value, leave = contexts.enter(walk, item.context_expr)
             leaving.append(leave)
             if item.optional_vars is not None:
-                assign(walk, item.optional_vars, value)
+                assignments.assign(walk, item.optional_vars, value)
         execute(walk, node.body)
     finally:
         for leave in reversed(leaving):
@@ -319,12 +171,6 @@ def _break(walk: Walk, node: ast.Break) -> None:
 
 def _continue(walk: Walk, node: ast.Continue) -> None:
     raise ContinueLoop
-
-
-def _delete(walk: Walk, node: ast.Delete) -> None:
-    for target in node.targets:
-        if isinstance(target, ast.Name):
-            walk.frame.vars.pop(target.id, None)
 
 
 def _shared(walk: Walk, node: ast.Global | ast.Nonlocal) -> None:
@@ -378,9 +224,9 @@ def _import(walk: Walk, node: ast.Import | ast.ImportFrom) -> None:
 
 _HANDLERS: dict[type[ast.stmt], Callable[[Walk, Any], None]] = {
     ast.Expr: _expression,
-    ast.Assign: _assign,
-    ast.AnnAssign: _annotated,
-    ast.AugAssign: _augmented,
+    ast.Assign: assignments.run_assign,
+    ast.AnnAssign: assignments.run_annotated,
+    ast.AugAssign: assignments.run_augmented,
     ast.If: _if,
     ast.For: loops.run_for,
     ast.AsyncFor: loops.run_for,
@@ -394,7 +240,7 @@ _HANDLERS: dict[type[ast.stmt], Callable[[Walk, Any], None]] = {
     ast.Raise: _raise,
     ast.Break: _break,
     ast.Continue: _continue,
-    ast.Delete: _delete,
+    ast.Delete: assignments.run_delete,
     ast.Global: _shared,
     ast.Nonlocal: _shared,
     ast.FunctionDef: _function,
