@@ -54,11 +54,11 @@ from torch import nn
 
 torch.manual_seed(0)
 rnn = nn.RNN(4, 128, batch_first=True)
-nn.init.normal_(rnn.weight_hh_l0, std=0.5)
+nn.init.normal_(rnn.weight_hh_l0, std=0.3)
 head = nn.Linear(128, 2)
-optimizer = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=1e-3)
+optimizer = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=1e-6)
 for step in range(60):
-    x = torch.randn(64, 50, 4)
+    x = torch.randn(64, 40, 4)
     optimizer.zero_grad()
     states, _ = rnn(x)
     loss = nn.functional.cross_entropy(head(states[:, -1]), (x[:, 0, 0] > 0).long())
