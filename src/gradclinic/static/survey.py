@@ -84,7 +84,9 @@ class Survey(Collection):
         """`if i % k == 0: optimizer.step()`, where `i + 1` would be the end of a window."""
         if not isinstance(node, ast.If) or not self.pieces[node].can & Can.GUARD:
             return False
-        return asks_at_zero(node.test) and bool(self.can_any(node.body) & Can.STEP)
+        if not asks_at_zero(node.test) or any(map(words.EPOCH_NAME.search, names_in(node.test))):
+            return False
+        return self.can_any(node.body) & (Can.STEP | Can.BACKWARD) == Can.STEP
 
     def can(self, node: ast.AST) -> int:
         """What `node` may do, with the functions of this file that it mentions."""
