@@ -16,7 +16,7 @@ from gradclinic.static.choices import Choices, Path, before, foreseen
 
 T = TypeVar("T")
 MOST_PATHS = 48
-MOST_COMBINED = 8
+MOST_COMBINED = 5
 """Conditions that are still combined, two by two."""
 
 
