@@ -23,13 +23,12 @@ def may_tell(text: str) -> bool:
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[LiveCopy]:
-    trainers = {_name(scope) for scope in scopes(tree) if _TRAINS & set(names_in(scope.node))}
-    for scope in scopes(tree):
-        kept = list(_kept(scope))
-        for name, of, node in kept:
-            used = _used(scope, name, of, node, trainers) or _loaded_by_others(scope, name, of, node, tree)
-            if used is not None:
-                yield LiveCopy(name, of, scope.at(node, path), scope.at(used, path))
+    kept = [(scope, *one) for scope in scopes(tree) for one in _kept(scope)]
+    trainers = {_name(scope) for scope in scopes(tree) if kept and _TRAINS & set(names_in(scope.node))}
+    for scope, name, of, node in kept:
+        used = _used(scope, name, of, node, trainers) or _loaded_by_others(scope, name, of, node, tree)
+        if used is not None:
+            yield LiveCopy(name, of, scope.at(node, path), scope.at(used, path))
     yield from twins(tree, path)
 
 
