@@ -19,7 +19,8 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-BATCH = 40
+BATCH = 100
+"""About as many as a project has: both tools are started for each batch."""
 EVERY = (b"torch",)
 TRAINING = (b"torch", b"backward(")
 COMMANDS = {
