@@ -63,7 +63,9 @@ def _state_of(value: ast.expr) -> ast.expr | None:
         return None
     if isinstance(value.func, ast.Attribute):
         if value.func.attr == "state_dict" and not value.args:
-            return value.func.value
+            # What a call gives may be a copy: `deepcopy(model)`, or the model on another device.
+            called = any(isinstance(part, ast.Call) for part in nodes_in(value.func.value))
+            return None if called else value.func.value
         if value.func.attr == "copy" and not value.args:
             return _state_of(value.func.value)
     if last_name(value.func) in _HANDS_ON and len(value.args) == 1 and not value.keywords:
@@ -73,7 +75,7 @@ def _state_of(value: ast.expr) -> ast.expr | None:
 
 def _used(scope: Scope, name: str, of: str, node: ast.Assign, trainers: set[str]) -> ast.AST | None:
     """Where what was kept is wanted back, after the model has been trained on."""
-    assigns = [other for other in scope.nodes if isinstance(other, ast.Assign) and _binds(other, of)]
+    assigns = [other for other in scope.nodes if _binds(other, of)]
     around = [loop for loop in _loops(scope) if _within(node, loop) and _trains(loop, of, trainers)]
     if around and _when_better(scope, node):
         loop = around[0]
@@ -156,15 +158,20 @@ _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 def _bound_by(node: ast.AST) -> set[str]:
     targets = node.targets if isinstance(node, ast.Assign) else []
+    if isinstance(node, (ast.For, ast.NamedExpr, ast.AnnAssign)):
+        targets = [node.target]
     return {
         ast.unparse(part)
         for target in targets
-        for part in (target.elts if isinstance(target, ast.Tuple) else [target])
+        for part in nodes_in(target)
+        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store)
     }
 
 
-def _binds(node: ast.Assign, name: str) -> bool:
-    return name in _bound_by(node)
+def _binds(node: ast.AST, name: str) -> bool:
+    """Whether the name means something else from there on, or what it is an attribute of."""
+    parts = name.split(".")
+    return not _bound_by(node).isdisjoint(".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 def _made_otherwise(scope: Scope, name: str, within: ast.AST | None) -> bool:

@@ -77,12 +77,19 @@ def _keys(content: ast.Dict) -> list[object]:
 
 
 def _catches_up(node: ast.AST, names: set[str]) -> bool:
-    """`for _ in range(start_epoch): schedule.step()`, or its position set by hand."""
+    """`for _ in range(start_epoch): schedule.step()`, `if epoch < start: schedule.step(); continue`, or its
+    position set by hand."""
     if isinstance(node, ast.Attribute):
         return node.attr in ("last_epoch", "_step_count") and last_name(node.value) in names
-    return (
-        isinstance(node, (ast.For, ast.While))
-        and len(node.body) == 1
-        and isinstance(node.body[0], ast.Expr)
-        and bool(names & set(names_in(node.body[0])))
-    )
+    if not isinstance(node, (ast.For, ast.While, ast.If)):
+        return False
+    left_out = isinstance(node, ast.If) and isinstance(node.body[-1], ast.Continue)
+    body = node.body[:-1] if left_out else node.body
+    merely = not isinstance(node, ast.If) and all(map(_is_step, body))
+    written = {name for part in body for name in names_in(part)}
+    return (left_out or merely) and "backward" not in written and bool(names & written)
+
+
+def _is_step(node: ast.stmt) -> bool:
+    called = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(called, ast.Call) and last_name(called.func) == "step"

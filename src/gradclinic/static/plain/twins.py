@@ -9,7 +9,7 @@ from gradclinic.facts import Location
 from gradclinic.facts.averages import LiveCopy
 from gradclinic.frozen import frozen
 from gradclinic.static.plain.scopes import Scope, scopes
-from gradclinic.static.syntax import last_name, nodes_in
+from gradclinic.static.syntax import last_name, names_in, nodes_in
 
 _IN_PLACE = frozenset({"mul_", "add_", "lerp_", "copy_"})
 
@@ -20,6 +20,7 @@ class _Mixing:
 
     names: frozenset[str]
     where: Location
+    scope: Scope
 
 
 def twins(tree: ast.Module, path: str) -> Iterator[LiveCopy]:
@@ -54,17 +55,29 @@ def _same(
     ]
     again = [other for other in made if ast.unparse(target) in _targets(other)]
     anew = [other for other in made if ast.unparse(value) in _targets(other) and other.lineno > node.lineno]
-    use = next((found for found in mixed if found.names == names), None)
+    use = next((found for found in mixed if found.names == names and _share(scope, found.scope, names)), None)
     if use is not None and len(names) == 2 and not again and not anew:
         yield LiveCopy(ast.unparse(target), ast.unparse(value), scope.at(node, path), use.where)
 
 
 def _share(one: Scope, other: Scope, names: frozenset[str]) -> bool:
-    """Whether these names mean the same in both: in one function, or as attributes of one class."""
+    """Whether these names mean the same in both: in one function, as attributes of one class, or of the file
+    where the other does not use them for something of its own."""
     if one is other:
         return True
+    if "" in (one.qualname, other.qualname):
+        inner = one if other.qualname == "" else other
+        return names.isdisjoint(_own(inner))
     owners = {scope.qualname.rpartition(".")[0] for scope in (one, other)}
     return len(owners) == 1 and "" not in owners and all(name.startswith("self.") for name in names)
+
+
+def _own(scope: Scope) -> set[str]:
+    """The names that a function is given or gives to something."""
+    assert isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    spec = scope.node.args
+    given = {argument.arg for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    return given.union(*(_targets(node) for node in scope.nodes if isinstance(node, ast.Assign)))
 
 
 def _targets(node: ast.Assign) -> set[str]:
@@ -79,8 +92,18 @@ def _mixings(scope: Scope, every: tuple[Scope, ...], path: str) -> Iterator[_Mix
             names = _zipped(node)
         elif isinstance(node, ast.Call):
             names = _given_state(node) or _given_to_a_mixer(node, every)
-        if len(names) == 2:
-            yield _Mixing(frozenset(names), scope.at(node, path))
+        if len(names) == 2 and not _tells_apart(scope, node):
+            yield _Mixing(frozenset(names), scope.at(node, path), scope)
+
+
+def _tells_apart(scope: Scope, node: ast.AST) -> bool:
+    """`if self.target is not self.net:`, which knows that they may be one."""
+    return any(
+        isinstance(test, ast.If)
+        and any(isinstance(part, (ast.Is, ast.IsNot)) for part in ast.walk(test.test))
+        and node in nodes_in(test)
+        for test in scope.nodes
+    )
 
 
 def _given_state(call: ast.Call) -> list[str]:
@@ -137,13 +160,25 @@ def _shadows(scope: Scope, every: tuple[Scope, ...], path: str) -> Iterator[Live
         if not live or last_name(getattr(source, "func", source)) != "named_parameters":
             continue
         name = ast.unparse(node.targets[0])
+        model = source.func.value  # type: ignore[attr-defined]
         near = [other for other in every if _share(scope, other, frozenset({name}))]
+        if any(_is_copied(other, ast.unparse(model)) for other in near):
+            continue
         for other in near:
             for call in other.calls():
                 if last_name(call.func) in _IN_PLACE and _first(call).startswith(f"{name}["):
-                    of = ast.unparse(source.func.value)  # type: ignore[attr-defined]
-                    yield LiveCopy(name, of, scope.at(node, path), other.at(call, path))
+                    yield LiveCopy(name, ast.unparse(model), scope.at(node, path), other.at(call, path))
                     return
+
+
+def _is_copied(scope: Scope, name: str) -> bool:
+    """`self.average = deepcopy(model)`: weights that are its own."""
+    return any(
+        isinstance(node, ast.Assign)
+        and name in _targets(node)
+        and any("copy" in part for part in names_in(node.value))
+        for node in scope.nodes
+    )
 
 
 def _first(call: ast.Call) -> str:
