@@ -122,3 +122,22 @@ def test_padding_of_a_dataset_reaches_the_loss(fill: str) -> None:
     assert told(source) == marked(source) != set()
     for pad, settings in ((4, ", ignore_index=4"), (-100, ""), ("find_pad()", "")):
         assert told(TORCH + DATASET.format(pad=pad, fill=fill, settings=settings)) == set()
+
+
+def test_a_class_written_out_as_zeros_and_a_one_is_no_padding() -> None:
+    source = f"""{TORCH}
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __getitem__(self, i):
+        x, label = self.rows[i]
+        return torch.tensor(x), torch.tensor([0] * label + [1] + [0] * (self.size - label - 1))
+
+def train(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, target in DataLoader(Rows(), batch_size=8):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), target).backward()
+        optimizer.step()
+"""
+    assert told(source) == set()

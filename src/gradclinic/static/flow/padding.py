@@ -43,7 +43,9 @@ def filler_of(node: ast.AST, items: Seq) -> Value | None:
 
 
 def filled_up(row: Value, filler: Filler) -> Value:
-    """`row + [PAD] * (longest - len(row))`, either way around."""
+    """`row + [PAD] * (longest - len(row))`, either way around; not `[1] + [0] * (classes - 1)`."""
+    if isinstance(row, Seq) and row.items and all(isinstance(item, Const) for item in row.items):
+        return Seq([*row.items, *filler.items])
     made = shadowed("<row>") if flows_in(row) else Unknown("<row>")
     made.attrs[_FILLED_UP] = filler.items[0]
     return made
