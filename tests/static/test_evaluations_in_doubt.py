@@ -44,10 +44,50 @@ for x, y in train_loader:
 spread_of(model, test_loader)
 """
 
+PLAYED_TO_LEARN_FROM = """
+def train(env):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for round in range(10):
+        played = []
+        with torch.no_grad():
+            x = env.reset()
+            for step in range(100):
+                action = model(x)
+                x, reward = env.step(action)
+                played.append((x, action, reward))
+        for x, action, reward in played:
+            optimizer.zero_grad()
+            loss = (model(x) - reward).square().mean()
+            loss.backward()
+            optimizer.step()
+"""
 
-@pytest.mark.parametrize("source", [HELD_OUT_DATA_THAT_TRAINS, DROPOUT_WANTED])
+FORCES_OUT_OF_SIGHT = """
+from potentials import Potential
+
+model = Potential()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(10):
+    for batch in train_loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(batch)["forces"], batch.forces).backward()
+        optimizer.step()
+    for batch in test_loader:
+        error = F.l1_loss(model(batch)["forces"], batch.forces).item()
+"""
+
+
+@pytest.mark.parametrize(
+    "source", [HELD_OUT_DATA_THAT_TRAINS, DROPOUT_WANTED, PLAYED_TO_LEARN_FROM, FORCES_OUT_OF_SIGHT]
+)
 def test_what_looks_like_an_evaluation_may_be_meant(source: str) -> None:
     assert told(HEAD + source) == set()
+
+
+def test_an_error_of_no_force_is_measured_without_a_graph() -> None:
+    source = FORCES_OUT_OF_SIGHT.replace('["forces"], batch.forces', '["y"], batch.y')
+    assert {code for code, _ in told(HEAD + source)} == {"GC703"}
 
 
 # Of a model that is given only its project can tell what it is made of.

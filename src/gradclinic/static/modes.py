@@ -31,6 +31,8 @@ _MAKES_A_STATE = words.Pattern(
 _GRADIENTS_WANTED = frozenset(
     {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "jacobian"}
 )
+_DERIVED = words.Pattern(r"(^|_)(forces?|stress(es)?|hessians?)$", re.I)
+"""What a model that is not in sight may well compute by a gradient of its own."""
 _FREEZES = frozenset({"requires_grad", "requires_grad_"})
 _SWITCHES_GRADIENTS = _GRADIENTS_WANTED | {"no_grad", "inference_mode"}
 _ACTS = frozenset({"env", "envs", "environment"})
@@ -135,14 +137,20 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         # Where the same function trains, it may speak of parameters that it freezes.
         trains = any(walk.can(node) & Can.BACKWARD for node in around)
         wanted = _names(walk, walk.sweeps[-1]) | (named - _FREEZES if trains else named)
-        attrs["sweep"] = not wanted & (_GRADIENTS_WANTED | _ACTS) and not _may_need_graph(walk)
+        derived = any(_DERIVED.search(name) for name in _names(walk, walk.sweeps[-1]))
+        acts = bool(wanted & _ACTS)
+        attrs["sweep"] = not (wanted & _GRADIENTS_WANTED or acts or derived or _may_need_graph(walk))
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
         attrs["graph"] = attrs["graph"] and "volatile" not in named
         attrs["meant"] = any(_RANDOM_ON_PURPOSE.search(name) for name in named) or _trained_on_purpose(
             walk, model
         )
-        attrs["measured"] = not attrs["meant"] and any(words.MEASURES.search(name) for name in named)
         attrs["held_out"] = _over_held_out_data(walk)
+        # Where the same function trains, it speaks of the loss that it trains by.
+        told = named if attrs["held_out"] or not trains else _names(walk, walk.sweeps[-1])
+        attrs["measured"] = not (attrs["meant"] or (acts and not attrs["held_out"])) and any(
+            words.MEASURES.search(name) for name in told
+        )
     elif isinstance(node, ast.Call):
         given = [name for part in node.args for name in names_in(part)]
         attrs["held_out"] = any("_" in name and words.HELD_OUT.search(name) for name in given)
