@@ -230,3 +230,35 @@ def test_a_network_of_torchvision_inside_has_layers_that_mind_the_mode() -> None
         "nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 2))", "torchvision.models.resnet18()"
     )
     assert {code for code, _ in told(inside + PHASES_WITHOUT_GRADIENTS)} == {"GC702"}
+
+
+MODE_BY_A_NAME = """
+def switch(model, training):
+    getattr(model, "train" if training else "eval")()
+
+def run(model, optimizer, loader, training):
+    switch(model, training)
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y)
+        if training:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(loss.item())
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(10):
+    run(model, optimizer, train_loader, True)
+    with torch.no_grad():
+        run(model, optimizer, val_loader, False)
+"""
+
+
+def test_a_mode_that_is_set_by_a_name_or_by_hand_is_not_known() -> None:
+    by_name = 'getattr(model, "train" if training else "eval")()'
+    assert told(HEAD + MODE_BY_A_NAME) == set()
+    by_hand = "for part in model.modules():\n        part.training = training"
+    assert told(HEAD + MODE_BY_A_NAME.replace(by_name, by_hand)) == set()
+    forgotten = MODE_BY_A_NAME.replace(by_name, "model.train()")
+    assert {code for code, _ in told(HEAD + forgotten)} == {"GC702"}

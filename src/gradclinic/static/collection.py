@@ -71,6 +71,13 @@ def _without_gradients(node: ast.expr) -> bool:
     return last_name(node) in ("no_grad", "inference_mode")
 
 
+def _is_mode(target: ast.expr) -> bool:
+    """`module.training`; what a class calls its own `self.training` may be anything."""
+    return (
+        isinstance(target, ast.Attribute) and target.attr == "training" and last_name(target.value) != "self"
+    )
+
+
 def _receiver(node: ast.expr) -> str:
     """What a method is called on; `state["scaler"]` is no `state`."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
@@ -99,6 +106,8 @@ class Collection:
         """Whether anything in the file makes parameters require a gradient again."""
         self.switches_gradients = False
         """Whether `set_grad_enabled()` is called: as a statement it holds for all that comes after it."""
+        self.sets_modes_by_hand = False
+        """Whether `module.training = False` is written somewhere, which is not followed."""
         self.defers = False
         """Whether ranks may exchange gradients at times that the file decides in ways not followed."""
         self.constants: dict[str, int] = {}
@@ -155,6 +164,8 @@ class Collection:
         if isinstance(node, ast.Assign) and last_name(node.targets[0]) == "requires_grad":
             facts.can |= Can.FREEZE
             self.unfreezes = self.unfreezes or unfreezes(node)
+        elif isinstance(node, ast.Assign) and _is_mode(node.targets[0]):
+            self.sets_modes_by_hand = True
         inner: list[Facts] = []
         quiet = isinstance(node, ast.With) and any(_without_gradients(i.context_expr) for i in node.items)
         self._quiet += quiet

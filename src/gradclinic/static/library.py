@@ -284,6 +284,8 @@ def _builtin(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value:
         return Map(dict(args.keywords.items())) if not args.positional else source
     if name == "getattr" and len(args.positional) > 1 and isinstance(args.positional[1], Const):
         return get_attribute(walk, source, str(args.positional[1].value))
+    if name == "getattr" and isinstance(source, (Model, Instance)):
+        return Unknown(f"getattr({name_of(source)})", holds=(source,))  # `train` or `eval`, say
     if name == "bool":
         return source
     if name in ("hasattr", "isinstance") and is_wrapper(source, parts(args.positional[1:])):

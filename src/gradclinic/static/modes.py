@@ -105,7 +105,7 @@ def evaluates_at_times(walk: Walk, loop: ast.For | ast.AsyncFor | ast.While) -> 
 
 def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) -> dict[str, object]:
     """What the tape tells of one forward: the mode, whether it builds a graph, what it is for."""
-    mixed = _mixed(model, model.mode)
+    mixed = walk.survey.sets_modes_by_hand or _mixed(model, model.mode)
     attrs: dict[str, object] = {
         "training": None if mixed else model.mode.training,
         "graph": not walk.no_grad,
