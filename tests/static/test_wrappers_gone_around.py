@@ -245,6 +245,17 @@ def main(model, loader):
         optimizer.zero_grad()
 """
 
+BARE_WHERE_THERE_IS_NO_WRAPPER = """
+def train(args, net, loader):
+    wrapped = DDP(net, device_ids=[args.gpu]) if args.ddp else None
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        out = wrapped(x) if args.ddp else net(x)
+        F.mse_loss(out, y).backward()
+        optimizer.step()
+"""
+
 RIGHT = {
     name: text
     for name, text in globals().items()

@@ -186,7 +186,10 @@ def _conditional(walk: Walk, node: ast.IfExp) -> Value:
     if known is not None:
         return evaluate(walk, node.body if known else node.orelse)
     known_actors = len(walk.recorder.actors)
-    one, other = evaluate(walk, node.body), evaluate(walk, node.orelse)
+    with supposing.branch(walk, test, taken=True):
+        one = evaluate(walk, node.body)
+    with supposing.branch(walk, test, taken=False):
+        other = evaluate(walk, node.orelse)
     if isinstance(one, Seq) and isinstance(other, Seq) and not (one.items and other.items):
         return one if one.items else other  # `["test"] if args.test else []`: the rest of a list, if any
     return joined(walk, one, other, f"<either@{node.lineno}:{node.col_offset}>", known_actors)
