@@ -37,6 +37,22 @@ RIGHT = {
                     best_model = trainer.model
             return best_model
         """,
+    "the best model is read back": """
+        def train(model, loader, optimizer, val, path):
+            best = 0
+            for epoch in range(10):
+                for x, y in loader:
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(x), y).backward()
+                    optimizer.step()
+                score = val(model)
+                if score > best:
+                    best = score
+                    best_model = model
+                    torch.save(best_model, path)
+            best_model = torch.load(path)
+            return val(best_model)
+        """,
     "the state of a copy": """
         def train(model, loader, optimizer, val):
             best, best_state = 0, None
@@ -141,8 +157,11 @@ def test_what_is_no_copy_by_mistake_is_left_alone(program: str) -> None:
     [
         ("    for _ in range(first):\n        optimizer.step()\n        scheduler.step()", ""),
         ("", "        if epoch < first:\n            scheduler.step()\n            continue"),
+        ("    restore(args.extra, schedule=scheduler)", "        save(args.extra, schedule=scheduler)"),
+        ("    others = [scheduler]\n    restore(others)", "        save(others)"),
+        ("", "        for part in (model, scheduler):\n            save(part.state_dict())"),
     ],
 )
-def test_a_schedule_may_catch_up_in_several_ways(before: str, within: str) -> None:
+def test_a_schedule_may_catch_up_or_be_kept_in_several_ways(before: str, within: str) -> None:
     assert told(TORCH + RESUMED.format(before=before, within=within)) == set()
     assert {code for code, _ in told(TORCH + RESUMED.format(before="", within=""))} == {"GC710"}

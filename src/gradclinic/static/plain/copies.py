@@ -81,7 +81,10 @@ def _used(scope: Scope, name: str, of: str, node: ast.Assign, trainers: set[str]
         loop = around[0]
         if any(_within(other, loop) for other in assigns):
             return None  # a new model in every round
+        anew = [other for other in scope.nodes if _binds(other, name) and not _within(other, loop)]
+        first = min((_line(other) for other in anew if _line(other) > _line(loop)), default=None)
         after = [use for use in _loads(scope, name) if _line(use) > (loop.end_lineno or 0)]
+        after = [use for use in after if first is None or _line(use) < first]
         return after[0] if after and not _made_otherwise(scope, name, loop) else None
     if _state_of(node.value) is None or _made_otherwise(scope, name, None):
         return None

@@ -34,7 +34,8 @@ def starts_anew(tree: ast.Module, content: ast.Dict) -> bool:
     kept = {last_name(value) for value in content.values} | set(map(str, _keys(content)))
     if names & kept or any(words.SCHEDULE_NAME.search(name) for name in kept):
         return False
-    return not any(_catches_up(node, names) for scope in scopes(tree) for node in scope.nodes)
+    nodes = [node for scope in scopes(tree) for node in scope.nodes]
+    return not any(_catches_up(node, names) or _is_gathered(node, names) for node in nodes)
 
 
 def _makes_schedule(call: ast.Call) -> bool:
@@ -69,7 +70,19 @@ def _is_told(call: ast.Call, names: set[str]) -> bool:
     if _receiver(call) in names:
         method = last_name(call.func)
         return method in ("state_dict", "load_state_dict") or (method == "step" and bool(call.args))
-    return any(last_name(value) in names for value in call.args)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(last_name(value) in names for value in given)
+
+
+def _is_gathered(node: ast.AST, names: set[str]) -> bool:
+    """`others = [scheduler, scaler]`, `for part in (model, scheduler)`: each may be saved there."""
+    held = node.iter if isinstance(node, ast.For) else node if not isinstance(node, ast.Tuple) else None
+    parts: list[ast.expr] = []
+    if isinstance(held, (ast.List, ast.Tuple)):
+        parts = held.elts
+    elif isinstance(held, ast.Dict):
+        parts = held.values
+    return any(last_name(part) in names for part in parts)
 
 
 def _keys(content: ast.Dict) -> list[object]:
