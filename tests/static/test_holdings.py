@@ -35,6 +35,16 @@ def test_a_coat_for_the_model_replaces_nothing():
         assert codes_by_lint(f"{HEAD}{build}model = {coat}\n{TRAIN}") == []
 
 
+def test_a_chain_that_the_model_is_put_into_holds_it():
+    build = "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    chain = "model = nn.Sequential(nn.BatchNorm2d(3, affine=False), model)\n"
+    assert codes_by_lint(HEAD + build + chain + TRAIN) == []
+    grown = "block = nn.Linear(9, 9)\nmodel = nn.Sequential(*model, block)\n"
+    added = "optimizer.add_param_group({'params': block.parameters()})\n"
+    assert codes_by_lint(HEAD + build + grown + added + TRAIN) == []
+    assert codes_by_lint(f"{HEAD}{build}model = nn.Sequential(nn.Linear(9, 9))\n{TRAIN}") == ["GC302"]
+
+
 def test_freezing_all_that_the_optimizer_holds_is_named():
     build = "optimizer = torch.optim.SGD(model.fc.parameters(), lr=0.1)\n"
     freeze = "for p in model.parameters():\n    p.requires_grad = False\n"

@@ -147,7 +147,7 @@ def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Va
     if last == "Parameter":
         return Params(frozenset({f"parameter@{node.lineno}"}))
     place = f"@{node.lineno}:{node.col_offset}"
-    keys = frozenset({f"{last}{place}"})
+    keys = frozenset({f"{last}{place}"}) | (models_in(args.all()) or NOTHING)
     layers = layers_of_call(last, args)
     # `nn.Sequential(*list(model.children())[:-1])` is the model itself, but for its last layer.
     return Model(keys, walk.assigning or last, mode=Mode(True), layers=layers, unseen=args.partial)
