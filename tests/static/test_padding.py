@@ -141,3 +141,18 @@ def train(model):
         optimizer.step()
 """
     assert told(source) == set()
+
+
+def test_what_no_object_is_written_to_may_be_the_background() -> None:
+    source = f"""{TORCH}
+def train(model, loader, queries):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, objects in loader:
+        target = torch.zeros(len(objects), queries, dtype=torch.long)
+        for i, classes in enumerate(objects):
+            target[i, :len(classes)] = classes
+        optimizer.zero_grad()
+        F.cross_entropy(model(x).transpose(1, 2), target).backward()
+        optimizer.step()
+"""
+    assert told(source) == set()

@@ -18,6 +18,7 @@ from gradclinic.static.walk import Arguments
 _FILLED_UP = "<filled up>"
 """What an Unknown holds the number by that its end is filled up with."""
 _SHORTFALL = words.Pattern(r"pad|missing|remain|short", re.I)
+_MAKES_BATCHES = words.Pattern(r"collat|pad|batch|__getitem__|tensor", re.I)
 
 
 @record
@@ -74,6 +75,11 @@ def padding_of(value: Value, depth: int = 2) -> object:
 def number_behind(rows: Flow) -> object:
     """What the ends of rows are filled with that are written from their beginnings."""
     return rows.filled if rows.blank and rows.grad is False else rows.padded
+
+
+def makes_batches(function: str) -> bool:
+    """By its name; elsewhere what rows are not written to may be a class, as the background is."""
+    return bool(_MAKES_BATCHES.search(function))
 
 
 def begins_row(parts: list[ast.expr]) -> bool:

@@ -15,7 +15,7 @@ from gradclinic.static.flow.hierarchies import base_of
 from gradclinic.static.flow.items import item_of, key_of, spread
 from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.machine import Kept, Machine
-from gradclinic.static.flow.padding import begins_row, number_behind
+from gradclinic.static.flow.padding import begins_row, makes_batches, number_behind
 from gradclinic.static.flow.tensors import new_leaf, overwritten, reshaped
 from gradclinic.static.flow.totals import adds_to_itself, restarted
 from gradclinic.static.flow.values import NO_IDS, Alike, Flow, Listed, Weights, changed
@@ -133,7 +133,12 @@ def _write_into(machine: Machine, target: ast.Subscript, base: Flow, value: Valu
     fills = isinstance(last, ast.Slice) and last.lower is not None and last.upper is None and len(parts) > 1
     if fills and isinstance(value, Const) and type(value.value) is int and base.grad is False:
         machine.frame.vars[name] = changed(base, padded=value.value)
-    elif begins_row(parts) and number_behind(base) is not None and isinstance(value, (Flow, Unknown)):
+    elif (
+        begins_row(parts)
+        and makes_batches(machine.frame.qualname)
+        and number_behind(base) is not None
+        and isinstance(value, (Flow, Unknown))
+    ):
         held = value if isinstance(value, Flow) and base.blank else join(base, value, name)
         assert isinstance(held, Flow)
         number = number_behind(base)
