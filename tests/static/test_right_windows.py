@@ -110,3 +110,26 @@ PROGRAMS = {name: text for name, text in list(globals().items()) if name.isupper
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nothing_is_said(name: str) -> None:
     assert codes_by_lint(TORCH + PROGRAMS[name]) == []
+
+
+SUMS_BROUGHT_TO_SIZE = """
+import torch
+import torch.nn.functional as F
+
+def train(model, windows):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for window in windows:
+        optimizer.zero_grad()
+        seen = 0
+        for x, y in window:
+            F.cross_entropy(model(x), y, reduction="sum").backward()
+            seen += len(y)
+        for p in model.parameters():
+            p.grad /= seen
+        optimizer.step()
+"""
+
+
+def test_sums_may_be_divided_as_gradients() -> None:
+    assert codes_by_lint(SUMS_BROUGHT_TO_SIZE) == []
+    assert "GC408" in codes_by_lint(SUMS_BROUGHT_TO_SIZE.replace("p.grad /= seen", "print(p.shape)"))

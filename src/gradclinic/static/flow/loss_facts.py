@@ -16,7 +16,7 @@ def loss_cases(log: Log) -> Iterable[tuple[object, ...]]:
     sites: dict[Location, list[LossCall]] = {}
     for id, call in log.losses.items():
         # Whether a sum trains undivided is worth telling only where backward is in sight.
-        undivided = call.reduction != "sum" or id in trained
+        undivided = call.reduction != "sum" or (id in trained and not log.rescales)
         sites.setdefault(call.where, []).append(replace(call, divided=not undivided))
     yield from (_that_train(calls) for calls in sites.values())
     yield from ((call,) for call in log.chosen.values())

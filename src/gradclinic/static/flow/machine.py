@@ -103,6 +103,8 @@ class Log:
     finished: bool = True
     remembers: bool = False
     """The file speaks of models that carry something from one call to the next."""
+    rescales: bool = False
+    """The file divides gradients: a sum may be brought to size there."""
 
 
 @record

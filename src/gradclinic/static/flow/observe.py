@@ -28,6 +28,7 @@ _REMEMBERS = re.compile(
     r"lstm|gru\b|rnn|recurren|\bhx\b|stateful",
     re.I,
 )
+_RESCALES = re.compile(r"\.grad(\.data)?(\s*[/*]=|\.(div|mul)_\()")
 _RETAINS = re.compile(r"backward\([^\n]*retain_graph\s*=\s*True")
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False")
 
@@ -53,6 +54,7 @@ def flow_cases(
     machine.steps = MOST_STEPS if computes else MOST_STEPS_ELSEWHERE
     log = _executed(machine, tree, text)
     log.remembers = bool(log.uses) and bool(log.marks) and bool(_REMEMBERS.search(text))
+    log.rescales = bool(_RESCALES.search(text))
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     costs = () if words.TEST_FILE.search(path) else kept_cases(log)
     cases = (*loss_cases(log), *graph_cases(log), *write_cases(log), *costs)
