@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gradclinic.facts import ActorKind, EventKind, Tape
 from gradclinic.frozen import frozen
@@ -72,8 +72,8 @@ class Root:
         return self.handed or self.node
 
 
-def find_roots(tree: ast.Module, survey: Survey) -> Iterator[Root]:
-    """The module first; then functions nobody mentions; then what is left, in order of appearance."""
+def find_roots(tree: ast.Module, survey: Survey, reached: Collection[ast.AST]) -> Iterator[Root]:
+    """The module first; then functions nobody mentions; then of what is left those that nobody left mentions."""
     # What is imported from another module may be called by another name than it is defined by.
     if survey.modules or survey.can_any(tree.body) & Can.TELL:
         yield Root(tree)
@@ -88,8 +88,11 @@ def find_roots(tree: ast.Module, survey: Survey) -> Iterator[Root]:
     for node in acting:
         if not node.name.startswith("__") and not _mentioned(node, acting, survey):
             yield Root(node, survey.owners.get(node))
-    for node in acting:
-        yield Root(node, survey.owners.get(node))
+    left = acting
+    while left := [node for node in left if node not in reached]:
+        first = next((node for node in left if not _mentioned(node, left, survey)), left[0])
+        yield Root(first, survey.owners.get(first))
+        left = [node for node in left if node is not first]
     called = handed_to_engines(tree)
     for node in survey.nested - survey.foreign:
         outer = _around(node, survey) if survey.can(node) & Can.BACKWARD else None

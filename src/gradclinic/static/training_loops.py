@@ -32,13 +32,24 @@ def loop_cases(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> It
     reached: set[ast.AST] = set()
     budget = Budget(STEPS_PER_FILE)
     told: set[tuple[type, Location | None]] = set()
-    for root in find_roots(tree, survey):
+    parts: set[ast.AST] = set()
+    """What was reached from where there were too many paths: nothing is known of it yet."""
+    for root in find_roots(tree, survey, reached):
         if root.aim in reached or not budget.left():
             continue
+        # A loop is whole by itself; of less than that, who calls it may do the rest.
+        if root.aim in parts and not survey.depth(root.aim):
+            continue
+        before = set(reached)
         tapes = walk_root(root, tree, survey, relevance, path, reached, budget)
+        if not tapes:
+            parts |= reached - before
+            reached &= before | {root.aim}
         telling = _distinct([tape for tape in tapes if tape.kinds & _TELLING])
         if telling:
             yield telling
+        if root.aim in parts:
+            continue  # in the mode that its callers leave behind
         evaluating = [*telling, *(tape for tape in tapes if evaluates_by_flag(tape))]
         for fact in (*modes_of_training(telling), *evaluations(evaluating, beside=tapes)):
             if (type(fact), fact.where) not in told:
