@@ -26,6 +26,7 @@ from gradclinic.static.values import (
     Criterion,
     Frame,
     Func,
+    FunctionNode,
     Instance,
     Lib,
     Map,
@@ -232,7 +233,7 @@ def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Val
     path = f"{func.qualname}()"
     if func.node in walk.active or len(walk.active) > DEEPEST_CALL:
         return Unknown(path)
-    if isinstance(func.node, ast.Lambda) or is_left_open(func.node):
+    if not isinstance(func.node, ast.Lambda) and is_left_open(func.node):
         return Unknown(path)
     acts = bool(walk.can(func.node) & Can.ACT)
     if not acts and walk.summarising >= DEEPEST_SUMMARY:
@@ -246,7 +247,7 @@ def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Val
     walk.perhaps_no_grad += perhaps
     walk.active.append(func.node)
     try:
-        return _run(walk, func.node, path, acts=acts)
+        return _run(walk, _body(func.node), path, acts=acts)
     finally:
         walk.active.pop()
         walk.no_grad -= quiet
@@ -258,10 +259,14 @@ def without_gradients(func: Func) -> bool:
     return any(name.rsplit(".", 1)[-1] in _NO_GRAD for name in func.decorators)
 
 
-def _run(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, *, acts: bool) -> Value:
+def _body(node: FunctionNode | ast.Lambda) -> list[ast.stmt]:
+    return [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
+
+
+def _run(walk: Walk, body: list[ast.stmt], path: str, *, acts: bool) -> Value:
     if acts and not walk.summarising:
         try:
-            walk.execute(walk, node.body)
+            walk.execute(walk, body)
         except ReturnValue as returned:
             return returned.value
         return NONE
@@ -269,7 +274,7 @@ def _run(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, *,
     known = len(walk.recorder.actors)
     walk.returned.append([])
     try:
-        walk.execute(walk, node.body)
+        walk.execute(walk, body)
     except ReturnValue:
         pass
     except Stop:

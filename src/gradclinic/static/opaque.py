@@ -326,6 +326,9 @@ def _outcome(
         return Criterion(mean=None)
     if tensors and all(tensor.models is not None for tensor in tensors):
         reached = frozenset().union(*(tensor.models or NOTHING for tensor in tensors))
+        # `logits = predict(head, features)`: what is given beside tensors is applied to them.
+        if reached and not walk.no_grad:
+            reached = reached.union(*(part.whole() for part in known if isinstance(part, Model)))
         if reached:
             return Tensor(reached, scaled=None, loss=any(tensor.loss for tensor in tensors))
     if name == "deepcopy" and values and isinstance(values[0], Model):
