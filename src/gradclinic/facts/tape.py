@@ -54,7 +54,8 @@ class EventKind(StrEnum):
     `refused`: True when it raised an error, for it had stepped already and not been updated since."""
     SCALER_UPDATE = "scaler update"
     SCHEDULE = "schedule"
-    """Schedule `actor` advanced by one tick. `explicit`: an epoch number was passed to step().
+    """Schedule `actor` advanced by one tick. From source, as of a step: `later`, what it waits for in the
+    first iterations. `explicit`: an epoch number was passed to step().
     `guarded`: it runs only if the scaler did not skip."""
     MODE = "mode"
     """`attrs['training']` is what train() or eval() set on model `actor`."""

@@ -28,8 +28,11 @@ from gradclinic.static.values import (
     Value,
 )  # fmt: skip
 from gradclinic.static.walk import Walk
+from gradclinic.static.words import Pattern
 
 LONGEST_NAME = 200
+_COUNTED = Pattern(r"<(?:epoch|index)\b[^<>]*>(?: (\w+))?")
+"""A number that a loop counts up, as `name_of` gives it, and what it is compared by."""
 _COMPARE: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -97,6 +100,15 @@ def holds(walk: Walk, value: Value) -> bool:
         return any(answers) if value.either else all(answers)
     condition, wanted = condition_of(value)
     return walk.decide(condition) is wanted
+
+
+def begins_later(value: Value, answer: bool) -> bool:
+    """Whether what is asked of a count, such as `epoch >= warm`, may get this answer later than at first."""
+    if isinstance(value, Both):
+        return any(begins_later(part, answer) for part in value.parts)
+    condition, wanted = condition_of(value)
+    counted = _COUNTED.search(condition)
+    return counted is not None and (counted[1] or "Gt") != ("Lt" if answer is wanted else "Gt")
 
 
 def condition_of(value: Value) -> tuple[str, bool]:

@@ -71,9 +71,9 @@ def _counts_batches(source: Range) -> bool:
 
 def _count(walk: Walk, node: ast.For | ast.AsyncFor, source: Value, *, owns: bool, can: int) -> int:
     depth = walk.survey.depth(node)
-    if depth >= 2:
+    if depth >= 2 and not _is_epoch(node):
         return 1
-    if depth == 1:
+    if depth >= 1:
         return min(3 if modes.evaluates_at_times(walk, node) else 2, _known(source))
     if isinstance(source, Range):
         return _range_count(walk, source, can)

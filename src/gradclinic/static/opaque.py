@@ -12,6 +12,7 @@ from gradclinic.static import modes, words
 from gradclinic.static.bystanders import leaves_alone
 from gradclinic.static.conditions import name_of
 from gradclinic.static.gradients import clip
+from gradclinic.static.own_losses import averages, is_told_of_windows
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import named, role_of
 from gradclinic.static.values import (
@@ -157,7 +158,7 @@ def call_outside(
     modes.doubt(name, reached)
     if words.TOGGLES_GRADIENTS.search(name) and any(isinstance(value, Model) for value in reached):
         walk.perhaps_no_grad += 1  # for all that follows: nobody says when it ends
-    return _outcome(walk, func, name, args, known, node)
+    return _outcome(walk, func, name, args, known, node, origin)
 
 
 def _stands_by(walk: Walk, origin: str, reached: list[Value]) -> bool:
@@ -309,7 +310,7 @@ def build(
 
 
 def _outcome(
-    walk: Walk, func: Value, name: str, args: Arguments, known: list[Value], node: ast.Call
+    walk: Walk, func: Value, name: str, args: Arguments, known: list[Value], node: ast.Call, origin: str
 ) -> Value:
     """What an unseen function gives back: tensors in, a tensor out; a model in a coat is that model."""
     values = args.all()
@@ -321,9 +322,10 @@ def _outcome(
         for tensor in tensors:
             reached = None if tensor.models is None or reached is None else reached | tensor.models
         walk.emit(EventKind.LOSS, node, attrs={"graph": not walk.no_grad})
-        return Tensor(reached if tensors and reached else None, scaled=None, loss=True)
+        mean = _averages(walk, origin, node)
+        return Tensor(reached if tensors and reached else None, scaled=False if mean else None, loss=True)
     if words.CRITERION_NAME.search(name) and name[:1].isupper():
-        return Criterion(mean=None)
+        return Criterion(mean=_averages(walk, origin, node))
     if tensors and all(tensor.models is not None for tensor in tensors):
         reached = frozenset().union(*(tensor.models or NOTHING for tensor in tensors))
         # `logits = predict(head, features)`: what is given beside tensors is applied to them.
@@ -347,6 +349,13 @@ def _outcome(
         place = f"@{node.lineno}:{node.col_offset}"
         return Model(frozenset({f"{name}{place}"}), walk.assigning or name)
     return returned(walk, func, args)
+
+
+def _averages(walk: Walk, origin: str, node: ast.Call) -> bool | None:
+    """Whether a loss of the project is a mean; None where that is not plain. Asked where there are windows."""
+    if not origin or not walk.survey.guarded or is_told_of_windows(node):
+        return None
+    return averages(origin, walk.frame.module.path or walk.path) or None
 
 
 def returned(walk: Walk, func: Value, args: Arguments) -> Value:

@@ -9,7 +9,7 @@ from typing import Any
 from gradclinic.facts import EventKind
 from gradclinic.static import assignments, branches, contexts, loops, modules, supposing, words
 from gradclinic.static.abilities import Can
-from gradclinic.static.conditions import holds, name_of, truth
+from gradclinic.static.conditions import begins_later, holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup
 from gradclinic.static.joining import joined
 from gradclinic.static.syntax import last_name
@@ -73,13 +73,16 @@ def _if(walk: Walk, node: ast.If) -> None:
         _both(walk, node, test)
         return
     guarded = bool(words.SCALE_ASKED.search(name_of(test)))
+    later = [name_of(test)] if begins_later(test, known) else []
     arm = node.body if known else node.orelse
     skips = bool(arm) and isinstance(arm[-1], (ast.Continue, ast.Return))
     walk.scale_guarded += guarded
     walk.skipping += skips
+    walk.later += later
     try:
         execute(walk, arm)
     finally:
+        del walk.later[len(walk.later) - len(later) :]
         walk.scale_guarded -= guarded
         walk.skipping -= skips
 

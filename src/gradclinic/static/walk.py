@@ -131,6 +131,8 @@ class Walk:
     """Depth of branches that leave out the rest of an iteration."""
     scaling: list[bool] = field(default_factory=list)
     """The blocks of `amp.scale_loss` around, each with whether a backward was in it."""
+    later: list[str] = field(default_factory=list)
+    """The conditions around that hold from some iteration on, not from the first."""
     scale_guarded: int = 0
     """Depth of branches taken only when the scaler did or did not skip a step."""
 
@@ -154,6 +156,8 @@ class Walk:
         optimizers: Keys = NOTHING,
         attrs: Mapping[str, object] | None = None,
     ) -> None:
+        if self.later and kind in (EventKind.STEP, EventKind.SCHEDULE):
+            attrs = {**(attrs or {}), "later": tuple(self.later)}
         self.recorder.emit(
             kind, self.at(node), actor=actor, models=models, optimizers=optimizers, attrs=attrs
         )

@@ -2,7 +2,8 @@
 
 ## What it finds
 A loop in which `backward()` and `step()` repeat and no `zero_grad()` of the optimizer or the
-model, and no assignment of `None` to `.grad`, comes between one step and the next backward.
+model, and no assignment of `None` to `.grad`, comes between one step and the next backward; or one
+that comes once per epoch only, before the batches, each of which is stepped on.
 
 ## Why it hurts
 `backward()` adds to `.grad`; it does not replace it. Every update then uses the sum of all
@@ -71,6 +72,23 @@ for step in range(20):
     optimizer.zero_grad()
 """
 
+BAD_ONCE_PER_EPOCH = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x = torch.randn(64, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(3):
+    optimizer.zero_grad()
+    for inputs, targets in loader:
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+"""
+
 GOOD_CLEARED_BY_HAND = """
 import torch
 from torch import nn
@@ -111,8 +129,11 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
         enough = ENOUGH_UPDATES[tape.source]
         if len(done) < enough or any(update.opaque for update in done):
             continue
-        if any(update.of_kind(EventKind.ZERO_GRAD) for update in done[1:]):
-            continue
+        cleared = any(update.of_kind(EventKind.ZERO_GRAD) for update in done[1:])
+        if cleared:
+            done = tuple(update for update in done if not _begins_an_epoch(update))
+            if any(update.of_kind(EventKind.ZERO_GRAD) for update in done):
+                continue
         if _replaced(done) or _tended(done):
             continue
         trained = [update for update in done if update.backwards]
@@ -121,7 +142,10 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
             continue
         last = trained[-1]
         yield rule.finding(
-            f"nothing clears the gradients of {tape.name(optimizer)}: "
+            f"the gradients of {tape.name(optimizer)} are cleared once per epoch only: "
+            "backward() adds to those of all batches before"
+            if cleared
+            else f"nothing clears the gradients of {tape.name(optimizer)}: "
             "backward() adds to those of all earlier steps",
             last.backwards[-1],
             also=(last.step,),
@@ -137,6 +161,10 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
             confidence=0.95,
             subject=optimizer,
         )
+
+
+def _begins_an_epoch(update: Update) -> bool:
+    return bool(update.of_kind(EventKind.EPOCH_BEGIN))
 
 
 def _replaced(done: tuple[Update, ...]) -> bool:

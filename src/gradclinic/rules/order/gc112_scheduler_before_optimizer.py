@@ -109,7 +109,7 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
             first, *later = at_site
             if not later or not steps or first.index > steps[0] or first.attrs.get("explicit"):
                 continue
-            if any(index < first.index for index in unknown):
+            if any(index < first.index for index in unknown) or _waits(first, stepped):
                 continue
             apart = all(any(a.index < step < b.index for step in steps) for a, b in pairwise(at_site))
             if not apart and not _leads_each_step(tape, at_site, steps):
@@ -135,6 +135,12 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
                 confidence=0.95,
                 subject=schedule.id,
             )
+
+
+def _waits(tick: Event, steps: tuple[Event, ...]) -> bool:
+    """`if epoch >= warm: scheduler.step()`: steps that do not wait for the same have come before it."""
+    later = tick.attrs.get("later", ())
+    return any(step.attrs.get("later", ())[: len(later)] != later for step in steps)
 
 
 def _leads_each_step(tape: Tape, ticks: list[Event], steps: list[int]) -> bool:
