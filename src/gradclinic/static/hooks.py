@@ -32,14 +32,19 @@ def gives_a_loss(walk: Walk, func: Func) -> bool:
 
 
 def update_by_itself(walk: Walk, node: ast.AST, *, since: int) -> None:
-    """What the framework does after a batch that has touched gradients already: it clears them first."""
-    done = {draft.kind for draft in walk.recorder.drafts[since:]}
-    if EventKind.CLIP not in done or done & {EventKind.BACKWARD, EventKind.STEP}:
+    """What the framework, or whoever calls `backward`, does with a batch that has touched gradients already:
+    it clears them before there is a backward, and then steps."""
+    done = [draft.kind for draft in walk.recorder.drafts[since:]]
+    if EventKind.CLIP not in done or EventKind.STEP in done:
         return
     id = f"{ActorKind.OPTIMIZER}:the optimizer"
     if id not in walk.recorder.actors:
         walk.recorder.actor(ActorKind.OPTIMIZER, "the optimizer")
     mine = frozenset({id})
+    if EventKind.BACKWARD in done:
+        walk.emit(EventKind.STEP, node, actor=id, optimizers=mine)
+        walk.emit(EventKind.ZERO_GRAD, node, actor=id, optimizers=mine)
+        return
     walk.emit(EventKind.ZERO_GRAD, node, actor=id, optimizers=mine)
     walk.emit(EventKind.BACKWARD, node, optimizers=mine, attrs={"scaled": None})
     walk.emit(EventKind.STEP, node, actor=id, optimizers=mine)

@@ -12,6 +12,16 @@ from gradclinic.static.syntax import is_count, last_name, names_in, nodes_in
 from gradclinic.static.values import FunctionNode
 
 _KNOWN_BASES = frozenset({"object", "ABC"})
+_OF_GRADIENTS = frozenset(
+    {
+        EventKind.BACKWARD,
+        EventKind.CLIP,
+        EventKind.STEP,
+        EventKind.ZERO_GRAD,
+        EventKind.GRAD_WRITE,
+        EventKind.OPAQUE,
+    }
+)
 _FOR_ONE_STEP = frozenset({"deepcopy", "setattr", "clone"})
 """Words of code that trains a copy once, compares what a step did, or clears by another name."""
 
@@ -39,6 +49,14 @@ def is_one_step(
         return False
     # One more where gradients are touched by hand.
     return names.count("zero_grad") + ("grad" in names) == len(clears)
+
+
+def clips_first(tape: Tape) -> bool:
+    """Whether the `backward` of a class clips what its caller has cleared, and then goes backward."""
+    done = [event for event in tape.events if event.kind in _OF_GRADIENTS]
+    return [event.kind for event in done] == [EventKind.CLIP, EventKind.BACKWARD] and all(
+        (event.where.function or "").endswith(".backward") for event in done
+    )
 
 
 def counted_by(node: FunctionNode | ast.Module, survey: Survey) -> str | None:

@@ -352,7 +352,7 @@ def _outcome(
 
 
 def _averages(walk: Walk, origin: str, node: ast.Call) -> bool | None:
-    """Whether a loss of the project is a mean; None where that is not plain. Asked where there are windows."""
+    """Whether a loss of the project is a mean; None where it is not plain. Asked where windows are."""
     if not origin or not walk.survey.guarded or is_told_of_windows(node):
         return None
     return averages(origin, walk.frame.module.path or walk.path) or None

@@ -23,7 +23,7 @@ _OF_A_BATCH = Pattern(r"batch|sample|step|iter|num|count|size|len|weight|^n_|^n$
 
 
 def averages(name: str, path: str, hops: int = MOST_HOPS) -> bool:
-    """Whether what the file at `path` knows as `package.module.name` gives the mean over its batch, plainly."""
+    """Whether what the file at `path` knows as `package.module.name` is the mean over its batch, plainly."""
     module, _, last = name.rpartition(".")
     file = file_of(module, path) if module.strip(".") and hops else None
     if file is None:
@@ -64,7 +64,7 @@ def _averages(file: str, changed: int, size: int, name: str) -> bool | str:
 
 
 def _keeps_a_mean(node: ast.AST) -> bool:
-    """Not where samples may be gone over one by one, nor where something is divided by who knows what."""
+    """Not where samples may be gone over one by one, nor where it is divided by who knows what."""
     if isinstance(node, (ast.While, ast.GeneratorExp, ast.ListComp)):
         return False
     if isinstance(node, ast.For):
@@ -73,9 +73,8 @@ def _keeps_a_mean(node: ast.AST) -> bool:
         return isinstance(node.value, ast.Constant) and node.value.value in ("mean", "batchmean", "none", True)
     if isinstance(node, ast.Call) and last_name(node.func).endswith("sum"):
         return _is_of_each_sample(node)
-    divides = isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Div)
-    if divides:
-        by = node.right if isinstance(node, ast.BinOp) else node.value  # type: ignore[union-attr]
+    if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Div):
+        by = node.right if isinstance(node, ast.BinOp) else node.value
         return not any(map(_OF_A_BATCH.search, names_in(by)))
     return True
 

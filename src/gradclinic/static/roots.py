@@ -16,7 +16,7 @@ from gradclinic.static.hooks import called_with_batches, gives_a_loss, update_by
 from gradclinic.static.ignite import engine_at, handed_to_engines, has_acting_handlers
 from gradclinic.static.kept import is_kept, keeps_to_itself, steps_written
 from gradclinic.static.modules import define
-from gradclinic.static.one_step import counted_by, is_one_step, is_whole
+from gradclinic.static.one_step import clips_first, counted_by, is_one_step, is_whole
 from gradclinic.static.opaque import parts
 from gradclinic.static.paths import explore
 from gradclinic.static.recorder import Recorder
@@ -65,6 +65,8 @@ class Root:
     """It is one step of a training, which somebody calls for every batch."""
     counter: str = ""
     """The parameter that tells it how many batches there were before."""
+    stepped: bool = False
+    """Whoever calls it steps on what it computes, and clears."""
 
     @property
     def aim(self) -> FunctionNode | ast.Module:
@@ -73,7 +75,7 @@ class Root:
 
 
 def find_roots(tree: ast.Module, survey: Survey, reached: Collection[ast.AST]) -> Iterator[Root]:
-    """The module first; then functions nobody mentions; then of what is left those that nobody left mentions."""
+    """The module first; then functions nobody mentions; then what nobody who is left mentions."""
     # What is imported from another module may be called by another name than it is defined by.
     if survey.modules or survey.can_any(tree.body) & Can.TELL:
         yield Root(tree)
@@ -145,6 +147,8 @@ def walk_root(
         tapes = again if any(map(is_whole, again)) else tapes
     elif is_one_step(root.node, root.owner, tree, survey, tapes):
         tapes = walk_from(Root(root.node, root.owner, again=True))
+    elif root.owner is not None and any(map(clips_first, tapes)):
+        tapes = walk_from(Root(root.node, root.owner, again=True, stepped=True))
     left.steps -= allowed - budget.steps
     return tapes
 
@@ -296,7 +300,8 @@ def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
     if root.handed is not None:
         _hand_on(walk, root.node, root.handed, again=root.again)
     elif root.again or called_with_batches(func):
-        _each_batch(walk, func, root.node, root.counter if root.again else _third(root.node))
+        counter = root.counter if root.again else _third(root.node)
+        _each_batch(walk, func, root.node, counter, stepped=root.stepped)
     else:
         execute(walk, root.node.body)
 
@@ -323,7 +328,7 @@ def _third(node: FunctionNode) -> str:
     return node.args.args[2].arg if node.name == "training_step" and len(node.args.args) > 2 else ""
 
 
-def _each_batch(walk: Walk, func: Func, node: FunctionNode, counter: str) -> None:
+def _each_batch(walk: Walk, func: Func, node: FunctionNode, counter: str, *, stepped: bool) -> None:
     given = dict(walk.frame.vars)
     walk.batches += 1
     for index in range(walk.data_length):
@@ -334,7 +339,7 @@ def _each_batch(walk: Walk, func: Func, node: FunctionNode, counter: str) -> Non
         before = len(walk.recorder.drafts)
         with contextlib.suppress(ReturnValue):
             execute(walk, node.body)
-        if gives_a_loss(walk, func):
+        if stepped or gives_a_loss(walk, func):
             update_by_itself(walk, node, since=before)
 
 

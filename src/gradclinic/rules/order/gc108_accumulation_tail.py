@@ -128,7 +128,8 @@ def window_cut_by_the_epoch(tape: Tape) -> Iterator[Finding]:
             "the window that the end of an epoch cuts short "
             + ("joins the first window of the next epoch" if leaked else "is never stepped")
             + (f": {len(left)} of {length} micro-batches" if known else " when its length is no multiple"),
-            next(w.step for w in windows if len(w.micro_batches()) == length),  # its condition is to be mended
+            # Where it is stepped is what has to be mended.
+            next(w.step for w in windows if len(w.micro_batches()) == length),
             also=(left[-1],),
             evidence={
                 "order seen": order_seen(
