@@ -9,6 +9,7 @@ from gradclinic.static import methods, modes, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.containers import call_collection, call_unseen
+from gradclinic.static.engines import call_engine
 from gradclinic.static.joining import joined
 from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
@@ -24,6 +25,7 @@ from gradclinic.static.values import (
     ClassDef,
     Const,
     Criterion,
+    Engine,
     Frame,
     Func,
     FunctionNode,
@@ -115,6 +117,8 @@ def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.C
         )
     if isinstance(base, (Seq, Map)):
         return call_collection(base, attr, args, unsure=bool(walk.unsure))
+    if isinstance(base, Engine):
+        return call_engine(walk, base, attr, args, node)
     handled = methods.call_known(walk, base, attr, args, node)
     if handled is not None:
         return handled

@@ -14,6 +14,7 @@ from gradclinic.static.syntax import (
     children,
     command_line_default,
     goes_over_models,
+    imports_ignite,
     last_name,
     names_in,
     targets_of,
@@ -110,6 +111,8 @@ class Collection:
         """Whether `module.training = False` is written somewhere, which is not followed."""
         self.defers = False
         """Whether ranks may exchange gradients at times that the file decides in ways not followed."""
+        self.ignites = False
+        """Whether Ignite is imported, whose engines are run."""
         self.constants: dict[str, int] = {}
         """Names, by their last part, that somewhere stand for a whole number."""
         self.pieces: dict[ast.AST, Facts] = {}
@@ -160,6 +163,7 @@ class Collection:
             for target in node.targets:
                 self.constants[last_name(target)] = node.value.value
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            self.ignites = self.ignites or imports_ignite(node)
             facts.assigns.update(bound_by_import(node))  # `try: from apex import amp`
         if isinstance(node, ast.Assign) and last_name(node.targets[0]) == "requires_grad":
             facts.can |= Can.FREEZE
@@ -282,6 +286,8 @@ class Collection:
             self.methods_of.setdefault(receiver, set()).add(called)
             if called in ("scale", "update") and words.SCALER_NAME.search(receiver):
                 facts.can |= Can.ACT | Can.TELL
+            if self.ignites and called in ("run", "add_event_handler"):
+                facts.can |= Can.ACT
             if called == "step" and words.NOT_AN_OPTIMIZER.search(receiver):
                 return
             if called in ("zero_", "exit") and receiver == "sys":

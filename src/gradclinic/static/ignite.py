@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradclinic.static import words
-from gradclinic.static.syntax import last_name, names_in
+from gradclinic.static.syntax import imports_ignite, last_name, names_in
 from gradclinic.static.values import FunctionNode, Num, Unknown
 
 _ACTS = frozenset({"zero_grad", "step", "unscale_"})
@@ -13,7 +13,7 @@ _ACTS = frozenset({"zero_grad", "step", "unscale_"})
 
 def handed_to_engines(tree: ast.Module) -> frozenset[str]:
     """The names of the functions in `Engine(update)`, where that class is Ignite's."""
-    if not any(map(_imports_ignite, tree.body)):
+    if not any(map(imports_ignite, tree.body)):
         return frozenset()
     return frozenset(
         call.args[0].id
@@ -21,12 +21,6 @@ def handed_to_engines(tree: ast.Module) -> frozenset[str]:
         if isinstance(call, ast.Call) and last_name(call.func) == "Engine"
         if call.args and isinstance(call.args[0], ast.Name)
     )
-
-
-def _imports_ignite(node: ast.stmt) -> bool:
-    if isinstance(node, ast.ImportFrom):
-        return (node.module or "").partition(".")[0] == "ignite"
-    return isinstance(node, ast.Import) and any(a.name.partition(".")[0] == "ignite" for a in node.names)
 
 
 def has_acting_handlers(outer: FunctionNode, update: FunctionNode) -> bool:

@@ -23,6 +23,8 @@ from gradclinic.static.values import (
     ActorRef,
     Const,
     Criterion,
+    Engine,
+    Func,
     Grad,
     Instance,
     Map,
@@ -76,6 +78,9 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
             return made
     if last in _THROUGH and args.positional:
         return _stream(walk, last, args)
+    if last == "Engine" and name.startswith("ignite.") and args.positional:
+        update = args.positional[0]
+        return Engine(update) if isinstance(update, Func) else Unknown(f"{name}()")
     if name.startswith(_PLAIN_ROOTS):
         if name in ("sys.exit", "os._exit"):
             raise Stop

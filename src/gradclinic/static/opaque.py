@@ -12,7 +12,7 @@ from gradclinic.static import modes, words
 from gradclinic.static.bystanders import leaves_alone
 from gradclinic.static.conditions import name_of
 from gradclinic.static.gradients import clip
-from gradclinic.static.own_losses import averages, is_told_of_windows
+from gradclinic.static.own_losses import is_mean
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import named, role_of
 from gradclinic.static.values import (
@@ -22,6 +22,7 @@ from gradclinic.static.values import (
     Bound,
     Const,
     Criterion,
+    Engine,
     Func,
     Instance,
     Keys,
@@ -138,6 +139,9 @@ def call_outside(
         walk.emit(EventKind.BATCH, node)
         return Unknown(f"{name_of(func)}()")
     known = parts(values)
+    for part in known:
+        if isinstance(part, Engine) and name != "attach":
+            part.unsure = True
     if name == "master_params":
         return Params(optimizers=_optimizers(known))
     if words.GOES_OVER.search(name) and values and isinstance(values[0], (Range, Stream)):
@@ -322,10 +326,10 @@ def _outcome(
         for tensor in tensors:
             reached = None if tensor.models is None or reached is None else reached | tensor.models
         walk.emit(EventKind.LOSS, node, attrs={"graph": not walk.no_grad})
-        mean = _averages(walk, origin, node)
+        mean = is_mean(walk, origin, node)
         return Tensor(reached if tensors and reached else None, scaled=False if mean else None, loss=True)
     if words.CRITERION_NAME.search(name) and name[:1].isupper():
-        return Criterion(mean=_averages(walk, origin, node))
+        return Criterion(mean=is_mean(walk, origin, node))
     if tensors and all(tensor.models is not None for tensor in tensors):
         reached = frozenset().union(*(tensor.models or NOTHING for tensor in tensors))
         # `logits = predict(head, features)`: what is given beside tensors is applied to them.
@@ -349,13 +353,6 @@ def _outcome(
         place = f"@{node.lineno}:{node.col_offset}"
         return Model(frozenset({f"{name}{place}"}), walk.assigning or name)
     return returned(walk, func, args)
-
-
-def _averages(walk: Walk, origin: str, node: ast.Call) -> bool | None:
-    """Whether a loss of the project is a mean; None where it is not plain. Asked where windows are."""
-    if not origin or not walk.survey.guarded or is_told_of_windows(node):
-        return None
-    return averages(origin, walk.frame.module.path or walk.path) or None
 
 
 def returned(walk: Walk, func: Value, args: Arguments) -> Value:

@@ -11,6 +11,7 @@ from gradclinic.static.imports import bindings
 from gradclinic.static.project_files import MOST_HOPS, file_of, parsed
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import Lib
+from gradclinic.static.walk import Walk
 from gradclinic.static.words import ACCUMULATION_NAME, Pattern
 
 MOST_READ = 12
@@ -20,6 +21,14 @@ _OTHERWISE = Pattern(r"^(?:backward|all_reduce|einsum|norm|world_size|no_grad)$|
 """What may add up, or averages over something else, and what cares for windows itself."""
 _OF_A_BATCH = Pattern(r"batch|sample|step|iter|num|count|size|len|weight|^n_|^n$|^k$", re.I)
 """What a mean may be divided by once more, so that it is the mean of something larger."""
+
+
+def is_mean(walk: Walk, origin: str, node: ast.Call) -> bool | None:
+    """Whether a loss that is imported as `origin` is one, asked where there are windows; None if unclear."""
+    # `loss_of(outputs, labels, args.accumulate)` may well divide by it.
+    if not origin or not walk.survey.guarded or any(map(ACCUMULATION_NAME.search, names_in(node))):
+        return None
+    return averages(origin, walk.frame.module.path or walk.path) or None
 
 
 def averages(name: str, path: str, hops: int = MOST_HOPS) -> bool:
@@ -64,13 +73,18 @@ def _averages(file: str, changed: int, size: int, name: str) -> bool | str:
 
 
 def _keeps_a_mean(node: ast.AST) -> bool:
-    """Not where samples may be gone over one by one, nor where it is divided by who knows what."""
+    """Not where samples may be gone over one by one, or the mean is divided."""
     if isinstance(node, (ast.While, ast.GeneratorExp, ast.ListComp)):
         return False
     if isinstance(node, ast.For):
         return last_name(getattr(node.iter, "func", node.iter)) in ("items", "values", "keys")
     if isinstance(node, ast.keyword) and node.arg in ("reduction", "size_average", "reduce"):
-        return isinstance(node.value, ast.Constant) and node.value.value in ("mean", "batchmean", "none", True)
+        return isinstance(node.value, ast.Constant) and node.value.value in (
+            "mean",
+            "batchmean",
+            "none",
+            True,
+        )
     if isinstance(node, ast.Call) and last_name(node.func).endswith("sum"):
         return _is_of_each_sample(node)
     if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Div):
@@ -90,8 +104,3 @@ def _is_of_each_sample(node: ast.Call) -> bool:
     except ValueError:
         return False
     return bool(dims) and not any(dim == 0 or (isinstance(dim, (tuple, list)) and 0 in dim) for dim in dims)
-
-
-def is_told_of_windows(node: ast.Call) -> bool:
-    """`loss_of(outputs, labels, args.accumulate)` may well divide by it."""
-    return any(map(ACCUMULATION_NAME.search, names_in(node)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradclinic.facts import EventKind
-from gradclinic.static import assignments, branches, contexts, loops, modules, supposing, words
+from gradclinic.static import assignments, branches, contexts, engines, loops, modules, supposing, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.conditions import begins_later, holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup
@@ -17,6 +17,7 @@ from gradclinic.static.values import (
     NONE,
     Both,
     ClassDef,
+    Engine,
     Frame,
     Func,
     Lib,
@@ -181,7 +182,12 @@ def _shared(walk: Walk, node: ast.Global | ast.Nonlocal) -> None:
 
 
 def _function(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    walk.frame.vars[node.name] = _defined(walk, node, walk.frame)
+    defined = walk.frame.vars[node.name] = _defined(walk, node, walk.frame)
+    for part in node.decorator_list:
+        if isinstance(part, ast.Call) and part.args and isinstance(part.func, ast.Attribute):
+            engine = evaluate(walk, part.func.value) if part.func.attr == "on" else None
+            if isinstance(engine, Engine):
+                engines.attach(walk, engine, part.args[0], defined)
 
 
 def _defined(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Func:

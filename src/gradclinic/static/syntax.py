@@ -239,3 +239,9 @@ def command_line_default(node: ast.Call) -> tuple[str, float] | None:
     value = defaults[0].value
     longest = max(names, key=len).lstrip("-").replace("-", "_")
     return (longest, float(value)) if isinstance(value, (int, float)) else None
+
+
+def imports_ignite(node: ast.stmt) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").partition(".")[0] == "ignite"
+    return isinstance(node, ast.Import) and any(a.name.partition(".")[0] == "ignite" for a in node.names)

@@ -116,6 +116,16 @@ class Func(Value):
 
 
 @record
+class Engine(Value):
+    """Ignite's: it calls `update` for every batch, and each handler at its event."""
+
+    update: Func
+    handlers: list[tuple[str, Func]] = field(default_factory=list)
+    unsure: bool = False
+    """Something else may be called too, or at times that are not known."""
+
+
+@record
 class ClassDef(Value):
     node: ast.ClassDef
     frame: Frame
