@@ -32,19 +32,26 @@ def gives_a_loss(walk: Walk, func: Func) -> bool:
 
 
 def update_by_itself(walk: Walk, node: ast.AST, *, since: int) -> None:
-    """What the framework, or whoever calls `backward`, does with a batch that has touched gradients already:
-    it clears them before there is a backward, and then steps."""
-    done = [draft.kind for draft in walk.recorder.drafts[since:]]
-    if EventKind.CLIP not in done or EventKind.STEP in done:
+    """What the framework does after a batch that has touched gradients already: it clears them first."""
+    done = {draft.kind for draft in walk.recorder.drafts[since:]}
+    if EventKind.CLIP not in done or done & {EventKind.BACKWARD, EventKind.STEP}:
         return
+    mine = _unseen(walk)
+    walk.emit(EventKind.ZERO_GRAD, node, actor=mine, optimizers=frozenset({mine}))
+    walk.emit(EventKind.BACKWARD, node, optimizers=frozenset({mine}), attrs={"scaled": None})
+    walk.emit(EventKind.STEP, node, actor=mine, optimizers=frozenset({mine}))
+
+
+def step_by_the_caller(walk: Walk, node: ast.AST) -> None:
+    """What follows a `backward` that does no more than its name says."""
+    mine = _unseen(walk)
+    walk.emit(EventKind.STEP, node, actor=mine, optimizers=frozenset({mine}))
+    walk.emit(EventKind.ZERO_GRAD, node, actor=mine, optimizers=frozenset({mine}))
+
+
+def _unseen(walk: Walk) -> str:
+    """The optimizer of whoever calls."""
     id = f"{ActorKind.OPTIMIZER}:the optimizer"
     if id not in walk.recorder.actors:
         walk.recorder.actor(ActorKind.OPTIMIZER, "the optimizer")
-    mine = frozenset({id})
-    if EventKind.BACKWARD in done:
-        walk.emit(EventKind.STEP, node, actor=id, optimizers=mine)
-        walk.emit(EventKind.ZERO_GRAD, node, actor=id, optimizers=mine)
-        return
-    walk.emit(EventKind.ZERO_GRAD, node, actor=id, optimizers=mine)
-    walk.emit(EventKind.BACKWARD, node, optimizers=mine, attrs={"scaled": None})
-    walk.emit(EventKind.STEP, node, actor=id, optimizers=mine)
+    return id

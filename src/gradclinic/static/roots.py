@@ -12,7 +12,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.choices import Choices
-from gradclinic.static.hooks import called_with_batches, gives_a_loss, update_by_itself
+from gradclinic.static.hooks import called_with_batches, gives_a_loss, step_by_the_caller, update_by_itself
 from gradclinic.static.ignite import engine_at, handed_to_engines, has_acting_handlers
 from gradclinic.static.kept import is_kept, keeps_to_itself, steps_written
 from gradclinic.static.modules import define
@@ -339,7 +339,9 @@ def _each_batch(walk: Walk, func: Func, node: FunctionNode, counter: str, *, ste
         before = len(walk.recorder.drafts)
         with contextlib.suppress(ReturnValue):
             execute(walk, node.body)
-        if stepped or gives_a_loss(walk, func):
+        if stepped:
+            step_by_the_caller(walk, node)
+        elif gives_a_loss(walk, func):
             update_by_itself(walk, node, since=before)
 
 
