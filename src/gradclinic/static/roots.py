@@ -74,8 +74,11 @@ class Root:
         return self.handed or self.node
 
 
-def find_roots(tree: ast.Module, survey: Survey, reached: Collection[ast.AST]) -> Iterator[Root]:
-    """The module first; then functions nobody mentions; then what nobody who is left mentions."""
+def find_roots(
+    tree: ast.Module, survey: Survey, reached: Collection[ast.AST], parts: Collection[ast.AST]
+) -> Iterator[Root]:
+    """The module first; then functions nobody mentions; then what is left, in order of appearance. Of the
+    `parts` of what could not be walked as a whole, those that call others come first."""
     # What is imported from another module may be called by another name than it is defined by.
     if survey.modules or survey.can_any(tree.body) & Can.TELL:
         yield Root(tree)
@@ -92,7 +95,10 @@ def find_roots(tree: ast.Module, survey: Survey, reached: Collection[ast.AST]) -
             yield Root(node, survey.owners.get(node))
     left = acting
     while left := [node for node in left if node not in reached]:
-        first = next((node for node in left if not _mentioned(node, left, survey)), left[0])
+        first = left[0]
+        if first in parts:
+            rest = [node for node in left if node in parts]
+            first = next((node for node in rest if not _mentioned(node, rest, survey)), first)
         yield Root(first, survey.owners.get(first))
         left = [node for node in left if node is not first]
     called = handed_to_engines(tree)

@@ -34,7 +34,7 @@ def loop_cases(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> It
     told: set[tuple[type, Location | None]] = set()
     parts: set[ast.AST] = set()
     """What was reached from where there were too many paths: nothing is known of it yet."""
-    for root in find_roots(tree, survey, reached):
+    for root in find_roots(tree, survey, reached, parts):
         if root.aim in reached or not budget.left():
             continue
         # A loop is whole by itself; of less than that, who calls it may do the rest.
