@@ -104,6 +104,17 @@ def run(model, loader, optimizer, limit, epochs):
                 seen = 0
 """
 
+STEPS_OF_A_SEQUENCE = """
+def run(model, batches, optimizer, updates):
+    for update in range(updates):
+        done = False
+        while not done:
+            x, y, done = next(batches)
+            F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
 PROGRAMS = {name: text for name, text in list(globals().items()) if name.isupper() and name != "TORCH"}
 
 

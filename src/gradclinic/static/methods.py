@@ -10,6 +10,7 @@ from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
 from gradclinic.static.opaque import build, models_in, open_tape, optimizers_in, parts, returned
 from gradclinic.static.roles import actor, infer, role_of
+from gradclinic.static.syntax import is_until
 from gradclinic.static.values import (
     NONE,
     NOTHING,
@@ -78,7 +79,9 @@ def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Ca
 
 def backward(walk: Walk, loss: Value, node: ast.AST) -> None:
     tensor = loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None)
-    attrs: dict[str, object] = {"scaled": tensor.scaled}
+    # The steps of a sequence may well be added up: `while not done`.
+    summed = not tensor.scaled and any(is_until(loop) for _, _, loop in walk.loops)
+    attrs: dict[str, object] = {"scaled": None if summed else tensor.scaled}
     if tensor.scaler is not None:
         attrs["scaler"] = tensor.scaler
     if walk.autocast:

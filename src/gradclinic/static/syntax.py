@@ -245,3 +245,11 @@ def imports_ignite(node: ast.stmt) -> bool:
     if isinstance(node, ast.ImportFrom):
         return (node.module or "").partition(".")[0] == "ignite"
     return isinstance(node, ast.Import) and any(a.name.partition(".")[0] == "ignite" for a in node.names)
+
+
+def is_until(loop: ast.AST) -> bool:
+    """`while not done`, which something tells to end that is not counted."""
+    return isinstance(loop, ast.While) and any(
+        isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
+        for part in (loop.test, *children(loop.test))
+    )
