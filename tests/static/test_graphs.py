@@ -222,6 +222,35 @@ def test_what_a_training_step_returns_is_a_loss() -> None:
     assert found(FIT.format(kept="loss.detach()")) == {}
 
 
+FIT_IN_A_DICT = """
+def fit(module, loader, optimizer):
+    outputs = []
+    for i, batch in enumerate(loader):
+        optimizer.zero_grad()
+        output = module.training_step(batch, i)
+        output["loss"].backward()
+        optimizer.step()
+        {before}
+        outputs.append(output)
+    return module.training_epoch_end(outputs)
+"""
+
+
+def test_what_holds_the_loss_keeps_its_graph() -> None:
+    assert found(FIT_IN_A_DICT.format(before="pass")) == {"GC212": 14}
+
+
+def test_what_held_the_loss_keeps_nothing() -> None:
+    for before in (
+        'output["loss"] = output["loss"].item()',
+        'output["loss"] = output["loss"].detach()',
+        'del output["loss"]',
+        "output = {name: value.detach() for name, value in output.items()}",
+        "output = output['loss'].item()",
+    ):
+        assert found(FIT_IN_A_DICT.format(before=before)) == {}, before
+
+
 def test_a_sum_in_a_new_tensor_overwrites_nothing() -> None:
     lines = ["h = torch.relu(net(x))", "h = h + 1", "F.mse_loss(head(h), y).backward()"]
     assert found(in_loop(*lines)) == {}

@@ -34,7 +34,10 @@ def _kept_losses(log: Log, uses: list[Use]) -> Iterator[KeptGraphs]:
 def _spent(kept: Kept, log: Log, end: int) -> bool:
     """Whether a backward on this very graph runs before the next one is kept."""
     flow = kept.flow
-    if not flow.known and not _is_loss(kept):
+    # `out["loss"].backward()` goes through all that is known of `out`, if nothing in it was replaced.
+    ends = [use.flow.nodes for use in log.uses[:end] if use.whole]
+    holds_loss = flow.certain and flow.nodes in ends
+    if not flow.known and not _is_loss(kept) and not holds_loss:
         return False
     if flow.grad is False or not flow.nodes or flow.form != "tensor" or kept.holder in log.emptied:
         return False
