@@ -12,6 +12,7 @@ from gradclinic.static.flow.padding import Filler, Loader
 from gradclinic.static.flow.tensors import cut_off, derived, summed
 from gradclinic.static.flow.values import (
     IDENTITY,
+    SOME_LAYER,
     Alike,
     Either,
     Flow,
@@ -118,7 +119,9 @@ def call_builtin(machine: Machine, name: str, args: Arguments, node: ast.Call) -
         return derived(machine, None, args.positional)
     if name == "getattr" and len(args.positional) == 2 and isinstance(first, Lib):
         attr = args.positional[1]
-        return Lib(f"{first.name}.{attr.value}") if isinstance(attr, Const) else Unknown("getattr()")
+        if isinstance(attr, Const):
+            return Lib(f"{first.name}.{attr.value}")
+        return Unknown(SOME_LAYER if first.name == "torch.nn" else "getattr()")
     if name in ("print", "str", "isinstance", "hasattr", "type", "repr", "format", "bool"):
         return Unknown(f"{name}()")
     return Unknown(f"{name}()", holds=getattr(first, "holds", ()))

@@ -8,7 +8,7 @@ import re
 from gradclinic.static import words
 from gradclinic.static.flow.joining import join_returned
 from gradclinic.static.flow.machine import DEEPEST_CALL, Machine
-from gradclinic.static.flow.values import Layer, Loss, shadowed
+from gradclinic.static.flow.values import PERHAPS_A_GRAPH, Layer, Loss, shadowed
 from gradclinic.static.syntax import is_left_open, last_name
 from gradclinic.static.values import NONE, ClassDef, Const, Frame, Func, Instance, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments, ReturnValue, Stop
@@ -117,9 +117,17 @@ def bind_parameters(machine: Machine, func: Func, args: Arguments, frame: Frame)
         if name not in frame.vars:
             default = defaults.get(name)
             if default is None or args.partial:
-                frame.vars[name] = Unknown(name) if _is_setting(parameter, default) else shadowed(name)
+                frame.vars[name] = _of_nobody(parameter, default)
             else:
                 frame.vars[name] = _default(machine, func, name, default)
+
+
+def _of_nobody(parameter: ast.arg, default: ast.expr | None) -> Value:
+    """What a parameter is when nobody in sight gives it anything."""
+    name = parameter.arg
+    if _is_setting(parameter, default):
+        return Unknown(name)
+    return Unknown(name, holds=(PERHAPS_A_GRAPH,)) if _DATA_NAME.match(name) else shadowed(name)
 
 
 def _is_setting(parameter: ast.arg, default: ast.expr | None) -> bool:
@@ -132,6 +140,10 @@ def _is_setting(parameter: ast.arg, default: ast.expr | None) -> bool:
 
 _PLAIN_TYPE = re.compile(r"(Optional\[)?(int|float|bool|str|(np|numpy)\.ndarray|ndarray)\]?( \| None)?")
 _NUMBER_NAME = words.Pattern(r"(n|num|max|min|use|is)_|(lr|eps|epsilon|gamma|device|epochs?)$")
+
+
+_DATA_NAME = words.Pattern(r"((mini_?)?batch(_data)?|labels?|images?|imgs?|input_ids|attention_mask)$")
+"""What comes from a loader, and brings no graph along that another has a part of."""
 
 
 def _default(machine: Machine, func: Func, name: str, default: ast.expr) -> Value:

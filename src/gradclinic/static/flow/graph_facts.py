@@ -88,7 +88,9 @@ def _term(log: Log, flow: Flow, where: Location) -> CutAt | None:
 
 def _retained(log: Log, sites: dict[Location, list[Use]]) -> Iterator[RetainedGraph]:
     for where, uses in sites.items():
-        if not all(use.retain is True and _alone(log, use.flow) and _trains(use.flow) for use in uses):
+        if not all(
+            use.retain is True and _alone(log, use.flow) and use.flow.grad is not False for use in uses
+        ):
             continue
         if not any(_used_again(log, use) for use in uses):
             yield RetainedGraph(where, calls=SEEN, used=False, nodes=0)
@@ -99,14 +101,27 @@ def _alone(log: Log, flow: Flow) -> bool:
     return flow.known or (flow.anew and bool(flow.nodes) and bool(log.marks) and not log.remembers)
 
 
-def _trains(flow: Flow) -> bool:
-    return bool(flow.grad) if flow.known else flow.grad is not False
-
-
 def _used_again(log: Log, use: Use) -> bool:
     number = log.uses.index(use)
-    later = log.uses[number + 1 :]
-    if any(not _alone(log, other.flow) or other.flow.nodes & use.flow.nodes for other in later):
-        return True
+    nodes = use.flow.nodes
     given = NO_IDS.union(*(flow.nodes for before, flow in log.handed_out if before > number))
-    return bool(given & use.flow.nodes)
+    # Who is given back something on the way to the loss may go on with it.
+    back = NO_IDS.union(
+        *(flow.nodes for root, flow in log.returned if root == use.root and not nodes <= flow.nodes)
+    )
+    if (given | back) & nodes:
+        return True
+    # To a function that is run for itself, a graph comes only if it is handed out; or is left where another
+    # such function finds it, but not by the file itself, which calls no such function.
+    out = nodes & NO_IDS.union(log.left if use.root else (), *(flow.nodes for _, flow in log.handed_out))
+    return any(
+        other.flow.nodes & nodes or (not _alone(log, other.flow) and (other.root == use.root or out))
+        for position, other in enumerate(log.uses)
+        if position > number or other.root != use.root
+    )
+
+
+def unsure_of(log: Log, path: str) -> set[Location]:
+    """Backwards of the file that keep a graph of which it cannot tell that it is for nobody."""
+    told = {case[0].where for case in graph_cases(log) if isinstance(case[0], RetainedGraph)}
+    return {use.where for use in log.uses if use.whole and use.retain and use.where.path == path} - told

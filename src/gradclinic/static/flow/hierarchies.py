@@ -93,4 +93,5 @@ def _name(method: Func) -> str:
 def _call(machine: Machine, instance: Value, method: Func) -> None:
     assert isinstance(instance, Instance)
     given = prepared(machine, instance, method)
-    call_function(machine, method.of(instance), Arguments(keywords=given, partial=True), method.node)
+    result = call_function(machine, method.of(instance), Arguments(keywords=given, partial=True), method.node)
+    machine.give_back(result)

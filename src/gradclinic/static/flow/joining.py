@@ -9,6 +9,7 @@ from gradclinic.static.flow.values import (
     BUILT,
     MOST_ALTERNATIVES,
     NO_IDS,
+    SOME_LAYER,
     Alike,
     Chain,
     CutAt,
@@ -22,6 +23,7 @@ from gradclinic.static.flow.values import (
     carries,
     changed,
     made_of,
+    shade_of,
     shared_ops,
 )
 from gradclinic.static.values import ClassDef, Const, Func, Instance, Lib, Map, Seq, Unknown, Value, same
@@ -46,9 +48,10 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
         assert isinstance(flow, Flow)
         if flow.form == "number" and isinstance(plain, Const) and type(plain.value) in (int, float):
             return flow  # Either way a number, and one way it is what was lost.
+        shade = shade_of([plain]) or Flow()
         return changed(
-            flow, ops=(), grad=None, certain=False, cut=None, terms=(), paths=(), losses=NO_IDS,
-            known=flow.known and not carries(plain), anew=flow.anew and not carries(plain),
+            flow, nodes=flow.nodes | shade.nodes, ops=(), grad=None, certain=False, cut=None, terms=(),
+            paths=(), losses=NO_IDS, known=flow.known and not carries(plain), anew=flow.anew and shade.anew,
             batched=False, axes=None, padded=None, choices=(),
         )  # fmt: skip
     if isinstance(one, Seq) and isinstance(other, Seq) and len(one.items) == len(other.items):
@@ -61,6 +64,8 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
             return Either(options)
     if isinstance(one, Weights) and isinstance(other, Weights):
         return Weights(one.owners | other.owners)
+    if _is_class_of_layers(one) and _is_class_of_layers(other):
+        return Unknown(SOME_LAYER)
     unknown = made_of(path, one, other) if carries(one) or carries(other) else Unknown(path)
     built = [value for side in (one, other) for value in _built(side)]
     if built and len(built) <= MOST_ALTERNATIVES:
@@ -89,6 +94,12 @@ def _may_be_called(value: Value) -> bool:
     if isinstance(value, Lib):
         return not value.name.startswith(("torch", "builtins."))
     return isinstance(value, (Layer, Chain, Loss, Either, Instance, ClassDef, Func))
+
+
+def _is_class_of_layers(value: Value) -> bool:
+    if isinstance(value, Unknown):
+        return value.path == SOME_LAYER
+    return isinstance(value, Lib) and value.name.startswith("torch.nn.") and value.name.count(".") == 2
 
 
 def _built(value: Value) -> list[Value]:

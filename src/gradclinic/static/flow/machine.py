@@ -9,7 +9,7 @@ from dataclasses import field
 
 from gradclinic.facts import DomainEdge, Location, LossCall, Op, SoftmaxUse
 from gradclinic.frozen import frozen, record
-from gradclinic.static.flow.values import Flow
+from gradclinic.static.flow.values import Flow, flows_in, shade_of
 from gradclinic.static.values import Frame, Instance, Value
 
 MOST_STEPS = 10_000
@@ -38,6 +38,8 @@ class Use:
     """False for autograd.grad, which is no update."""
     anomaly: Location | None = None
     """Where the detection of anomalies was switched on for it."""
+    root: int = 0
+    """Which of the functions that nothing calls it happened in; 0 for the file itself."""
 
 
 @frozen
@@ -101,6 +103,13 @@ class Log:
     optimized: set[int] = field(default_factory=set)
     """Layers whose parameters were given to an optimizer."""
     finished: bool = True
+    root: int = 0
+    left: set[int] = field(default_factory=set)
+    """Graph nodes that may be met again after the function that made them, run for itself, has ended."""
+    returned: list[tuple[int, Flow]] = field(default_factory=list)
+    """What functions that nothing calls give back, with the number of the function."""
+    unseen: set[str] = field(default_factory=set)
+    """Models and losses out of sight that were run."""
     remembers: bool = False
     """The file speaks of models that carry something from one call to the next."""
     rescales: bool = False
@@ -130,6 +139,8 @@ class Machine:
     """Where the detection of anomalies was switched on, and under which conditions."""
     reads_all: bool = False
     """It matters that a model ends in no softmax, or keeps no graph."""
+    models: frozenset[str] = frozenset()
+    """Names that the file treats as modules are treated, whatever they sound like."""
     choosing: int = 0
     """Above zero while one of several functions is called: which one is not known."""
     narrowed: list[bool] = field(default_factory=lambda: [False])
@@ -167,6 +178,17 @@ class Machine:
         self.steps -= 1
         if self.steps < 0:
             raise TooLong
+
+    def let_out(self, value: Value) -> None:
+        """Put where another function may find it."""
+        shade = shade_of([value])
+        self.log.left |= shade.nodes if shade is not None else frozenset()
+
+    def give_back(self, value: Value) -> None:
+        """To whoever calls a function that nothing in sight calls; a loss he will but look at."""
+        self.let_out(value)
+        flows = [flow for flow in flows_in(value) if not (flow.grad is False or flow.scalar or flow.losses)]
+        self.log.returned += [(self.log.root, flow) for flow in flows]
 
     @contextmanager
     def arm(self, condition: int, number: int) -> Iterator[None]:

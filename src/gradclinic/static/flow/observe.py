@@ -8,26 +8,34 @@ import os
 import re
 from collections.abc import Collection, Iterator
 
-from gradclinic.facts import Location, LossCall
+from gradclinic.facts import Location, LossCall, RetainedGraph
 from gradclinic.static import words
-from gradclinic.static.callers import callers_of, text_of
+from gradclinic.static.callers import MOST_CALLERS, callers_of, text_of
 from gradclinic.static.flow.expressions import evaluate
-from gradclinic.static.flow.graph_facts import graph_cases
+from gradclinic.static.flow.graph_facts import SEEN, graph_cases, unsure_of
 from gradclinic.static.flow.kept_facts import kept_cases
 from gradclinic.static.flow.loss_facts import loss_cases
 from gradclinic.static.flow.machine import MOST_STEPS, MOST_STEPS_ELSEWHERE, Log, Machine, TooLong
+from gradclinic.static.flow.out_of_sight import RECURRENT
 from gradclinic.static.flow.running import run, run_built
 from gradclinic.static.flow.statements import execute
 from gradclinic.static.flow.write_facts import write_cases
 from gradclinic.static.project_files import parsed
 from gradclinic.static.values import Frame
 
+PATIENCE = 4
+"""Times as many steps may a file take that keeps a graph: what becomes of it must be seen to the end."""
 Cases = tuple[tuple[object, ...], ...]
-_REMEMBERS = re.compile(
-    r"hidden\w*[\w\s,.()\[\]]*=\s*[\w.]+\(|\w_hidden\(|\.hidden\b|"
-    r"lstm|gru\b|rnn|recurren|\bhx\b|stateful",
+_KEEPS_STATE = re.compile(
+    r"\w_hidden\(|\.(c?hidden|hx)\b|stateful|\.\w*(init|reset|clear|detach|repackage)_\w*(state|memory|history)s?\(",
     re.I,
 )
+"""What is done to a model that carries something from one call to the next."""
+_COMMENT = re.compile(r"#.*")
+_MODULE = re.compile(
+    r"(\w+)\.(?:(?:named_)?parameters|zero_grad|train|eval|(?:load_)?state_dict|requires_grad_)\("
+)
+"""Some names of optimizers are found as well, which nobody calls."""
 _RESCALES = re.compile(r"\.grad(\.data)?(\s*[/*]=|\.(div|mul)_\()")
 _RETAINS = re.compile(r"backward\([^\n]*retain_graph\s*=\s*True")
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False")
@@ -52,21 +60,33 @@ def flow_cases(
     curious |= "BCEWithLogitsLoss" in text and "CrossEntropyLoss" in text
     machine = Machine(path, path, Frame(""), execute, evaluate, path, freezes=frozen, reads_all=curious)
     machine.steps = MOST_STEPS if computes else MOST_STEPS_ELSEWHERE
+    if _RETAINS.search(text):
+        machine.steps *= PATIENCE
+        machine.models = frozenset(_MODULE.findall(text))
     log = _executed(machine, tree, text)
-    log.remembers = bool(log.uses) and bool(log.marks) and bool(_REMEMBERS.search(text))
+    log.remembers = bool(log.uses) and bool(log.marks) and _remembers(log, text)
     log.rescales = bool(_RESCALES.search(text))
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     costs = () if words.TEST_FILE.search(path) else kept_cases(log)
     cases = (*loss_cases(log), *graph_cases(log), *write_cases(log), *costs)
     own = tuple(case for case in cases if _place(case[0]).path == path or _is_told_here(case))
-    if not computes or beside is None or not _lacks(log):
+    if not computes or beside is None:
         return own
+    known = {_place(case[0]) for case in own if _is_told_here(case)}
     return (
         *own,
-        *_given_by_callers(
-            tree, text, path, beside, {_place(case[0]) for case in own if _is_told_here(case)}
-        ),
+        *(_given_by_callers(tree, text, path, beside, known) if _lacks(log) else ()),
+        *(_kept_for_callers(tree, text, path, unsure_of(log, path)) if log.finished else ()),
     )
+
+
+def _remembers(log: Log, text: str) -> bool:
+    """Whether a model out of sight may remember: one that sounds like it, or any where the file does."""
+    code = _COMMENT.sub("", text)
+    if _KEEPS_STATE.search(code) or any(RECURRENT.search(name) for name in log.unseen):
+        return True
+    unnamed = any("()" not in name for name in log.unseen)
+    return unnamed and bool(RECURRENT.search(code))
 
 
 def _executed(machine: Machine, tree: ast.Module, text: str, calls: tuple[str, ...] = ()) -> Log:
@@ -86,20 +106,45 @@ def _given_by_callers(
     tree: ast.Module, text: str, path: str, beside: Collection[str], known: Collection[Location]
 ) -> Iterator[tuple[object, ...]]:
     """What the losses of the file are given by those who call its functions, as far as it is not known."""
+    for log in _run_by_callers(tree, text, path, callers_of(path, beside), MOST_STEPS_ELSEWHERE):
+        for case in loss_cases(log):
+            if _is_told_here(case) and _place(case[0]).path == path and _place(case[0]) not in known:
+                yield case
+
+
+def _kept_for_callers(
+    tree: ast.Module, text: str, path: str, asked: set[Location]
+) -> Iterator[tuple[object, ...]]:
+    """Graphs that the file keeps for nobody, whoever of all that call its functions does so."""
+    callers = callers_of(path) if asked and not words.TEST_FILE.search(path) else []
+    if len(callers) == MOST_CALLERS:
+        return  # and there may be more
+    told: set[Location] = set()
+    denied: set[Location] = set()
+    for log in _run_by_callers(tree, text, path, callers, MOST_STEPS * PATIENCE):
+        kept = {case[0].where for case in graph_cases(log) if isinstance(case[0], RetainedGraph)}
+        told |= kept
+        denied |= {use.where for use in log.uses} - kept
+    for where in asked & (told - denied):
+        yield (RetainedGraph(where, SEEN, used=False, nodes=0),)
+
+
+def _run_by_callers(tree: ast.Module, text: str, path: str, callers: list[str], steps: int) -> Iterator[Log]:
+    """What happens to the file when it is they who call its functions."""
     defined = tuple(node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)))
-    for caller in callers_of(path, beside):
+    for caller in callers:
         version = os.stat(caller)
         script = parsed(caller, version.st_mtime_ns, version.st_size)
         if script is None:
             continue
         machine = Machine(path, caller, Frame(""), execute, evaluate, caller, reads_all=True)
-        machine.steps = MOST_STEPS_ELSEWHERE
+        machine.steps = steps
+        machine.models = frozenset(_MODULE.findall(text) + _MODULE.findall(text_of(caller)))
         log = _executed(machine, script, text_of(caller), defined)
         with contextlib.suppress(TooLong, RecursionError):
             run_built(machine, tree, text)
-        for case in loss_cases(log):
-            if _is_told_here(case) and _place(case[0]).path == path and _place(case[0]) not in known:
-                yield case
+        log.remembers = bool(log.uses) and bool(log.marks) and _remembers(log, text + text_of(caller))
+        yield log
 
 
 def _is_told_here(case: tuple[object, ...]) -> bool:

@@ -7,7 +7,7 @@ import re
 
 from gradclinic.static import words
 from gradclinic.static.flow.machine import Machine
-from gradclinic.static.flow.values import Flow, carries, flows_in, made_of, shade_of
+from gradclinic.static.flow.values import SOME_LAYER, Flow, carries, flows_in, made_of, shade_of
 from gradclinic.static.values import Unknown, Value
 from gradclinic.static.walk import Arguments
 
@@ -21,11 +21,16 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
     machine.log.checked.update(flow.unchecked for flow in given if flow.unchecked is not None)
     if live and not words.harmless(name):
         machine.log.handed_out += [(len(machine.log.uses), flow) for flow in live]
-    if _computes(func, name) or (given and _is_part(func, name)):
+    of_torch = path.startswith(SOME_LAYER)
+    computes = path.startswith(f"{SOME_LAYER}()") or _computes(machine, func, name)
+    computes = computes or (bool(given) and _is_part(func, name))
+    if not of_torch and ((computes and not words.LOSS_FUNCTION.search(name)) or RECURRENT.search(name)):
+        machine.log.unseen.add(f"{path}.{name}")
+    if computes:
         machine.ids += 1
         shade = shade_of(values) or Flow()
         nodes = frozenset({machine.ids}) | shade.nodes
-        anew = shade.anew and not any(_may_share(value) for value in values)
+        anew = shade.anew and (of_torch or not any(_may_share(value) for value in values))
         return Flow(
             nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew,
             scalar=words.CRITERION_NAME.search(name) is not None,
@@ -33,7 +38,10 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
     if words.harmless(name) or _COUNTS.search(name):
         return Unknown(f"{path}()")
     may = bool(live) or any(carries(value) for value in values) or carries(func)
-    return made_of(f"{path}()", func, *values) if may else Unknown(f"{path}()")
+    if not may:
+        return Unknown(f"{path}()")
+    # Without gradients it makes no graph, but may give back what it was given.
+    return made_of(f"{path}()", *values) if machine.no_grad else made_of(f"{path}()", func, *values)
 
 
 def _may_share(value: Value) -> bool:
@@ -43,12 +51,14 @@ def _may_share(value: Value) -> bool:
     return "()" in value.path and not _DATA.search(value.path) and not _COUNTS.search(value.path)
 
 
-def _computes(func: Value, name: str) -> bool:
+def _computes(machine: Machine, func: Value, name: str) -> bool:
     """Whether it sounds like running a model or a loss on something."""
+    receiver = func.path.rsplit(".", 1)[-1] if isinstance(func, Unknown) else ""
+    if name in machine.models or (name in _FORWARDS and receiver in machine.models):
+        return True
     # `D` and `G` are models, `Net` is a class.
     if (name[:1].isupper() and len(name) > 1) or _PREPARES.match(name):
         return False
-    receiver = func.path.rsplit(".", 1)[-1] if isinstance(func, Unknown) else ""
     return bool(
         words.LOSS_FUNCTION.search(name)
         or words.MODEL_NAME.search(name)
@@ -65,6 +75,8 @@ def _is_part(func: Value, name: str) -> bool:
     )
 
 
+RECURRENT = words.Pattern(r"lstm|gru\b|rnn|recurren|\bhx\b", re.I)
+"""What models sound like that may remember what they computed."""
 _COUNTS = words.Pattern(r"(mask|lengths?|(^|_)ind(ex|ices))[()\[\]]*$", re.I)
 """Functions that give whole numbers or truths, behind which there is no graph."""
 _WHOLE = words.Pattern(

@@ -38,9 +38,11 @@ def run(machine: Machine, tree: ast.Module, text: str, calls: tuple[str, ...] = 
     for function, owner in _telling_functions(tree, text, calls):
         if function not in machine.reached:
             machine.frame, machine.anomaly = top, anomaly
+            machine.log.root += 1
             with contextlib.suppress(*_LEFT):
                 _run_alone(machine, function, owner)
     machine.frame, machine.anomaly = top, anomaly
+    machine.log.root += 1
     with contextlib.suppress(*_LEFT):
         call_inherited(machine)
 
@@ -66,7 +68,7 @@ def _run_alone(machine: Machine, function: FunctionNode, owner: ast.ClassDef | N
         if isinstance(method, Func) and method.node is function:
             call_method_of(machine, found, method)
     elif isinstance(found, Func) and found.node is function:
-        call_function(machine, found, Arguments(partial=True), function)
+        machine.give_back(call_function(machine, found, Arguments(partial=True), function))
 
 
 def _telling_functions(tree: ast.Module, text: str, calls: tuple[str, ...]) -> list[Member]:

@@ -90,6 +90,7 @@ def _store(machine: Machine, name: str, value: Value) -> None:
         while holder is not None and name not in holder.vars and holder.parent is not None:
             holder = holder.parent
         if holder is not None:
+            machine.let_out(value)
             holder.vars[name] = _perhaps(machine, holder.vars.get(name), value, name)
         return
     frame.vars[name] = value
@@ -107,12 +108,14 @@ def _store_attribute(machine: Machine, base: Value, target: ast.Attribute, value
     elif isinstance(base, Weights) and target.attr == "data":
         log_write(machine, base, target)
     elif isinstance(base, (Instance, Unknown)):
+        machine.let_out(value)
         base.attrs[target.attr] = _perhaps(machine, base.attrs.get(target.attr), value, target.attr)
 
 
 def _store_item(machine: Machine, target: ast.Subscript, value: Value) -> None:
     base = evaluate(machine, target.value)
     index = evaluate(machine, target.slice) if not isinstance(target.slice, ast.Slice) else NONE
+    machine.let_out(value)
     if isinstance(base, Map):
         key = key_of(index, None)
         if key is None:
@@ -316,9 +319,11 @@ def _delete(machine: Machine, node: ast.Delete) -> None:
     for target in node.targets:
         if isinstance(target, ast.Name):
             machine.frame.vars.pop(target.id, None)
-        elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
+        elif isinstance(target, ast.Subscript):
             held = evaluate(machine, target.value)
-            if isinstance(held, Seq):
+            if isinstance(held, Flow) and isinstance(target.value, ast.Name):
+                machine.frame.vars[target.value.id] = changed(held, certain=False)
+            elif isinstance(held, Seq) and isinstance(target.slice, ast.Slice):
                 machine.log.emptied.add(id(held))
                 held.items.clear()
 

@@ -48,6 +48,9 @@ _ARITHMETIC: dict[str, ast.operator] = {
 
 _IN_PLACE = frozenset({"add_", "sub_", "mul_", "div_", "clamp_", "masked_fill_", "fill_", "zero_", "copy_"})
 
+_MACHINERY = frozenset({"GradScaler", "Generator", "Stream", "Event", "device"})
+"""Things of torch that are no tensors."""
+
 
 def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
     last = name.rsplit(".", 1)[-1]
@@ -72,6 +75,8 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
     if ".optim." in name:
         for value in args.all():
             machine.log.optimized |= _weights_in(value)
+        return Unknown(f"{name}()")
+    if last in _MACHINERY:
         return Unknown(f"{name}()")
     if last == "pad_sequence":
         return _padded(args)
@@ -224,7 +229,8 @@ def log_use(
     kept = False if retain is None else None if known is None else bool(known)
     anomaly = machine.anomaly
     under = anomaly[0] if anomaly and machine.branch[: len(anomaly[1])] == anomaly[1] else None
-    machine.log.uses.append(Use(machine.at(node), node, flow, kept, machine.branch, whole, under))
+    log = machine.log
+    log.uses.append(Use(machine.at(node), node, flow, kept, machine.branch, whole, under, log.root))
 
 
 def switch_anomaly(machine: Machine, args: Arguments, where: Location) -> None:

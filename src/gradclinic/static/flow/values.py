@@ -173,6 +173,12 @@ BUILT = "<built>"
 IDENTITY = Layer("", 0, trainable=False)
 """A layer that may be missing."""
 
+SOME_LAYER = "torch.nn.<layer>"
+"""The path of a class of layers that a setting chooses."""
+
+PERHAPS_A_GRAPH = Flow(known=False)
+"""One of its own, if any."""
+
 SHADOW = Flow(known=False, anew=False)
 """Any graph at all: held by an Unknown that may carry one."""
 
