@@ -9,7 +9,10 @@ from gradclinic.facts import CutKind, Op
 from gradclinic.static import words
 from gradclinic.static.flow import collections
 from gradclinic.static.flow import torch_names as torch
+from gradclinic.static.flow.fitting import LOSS_KEYWORDS, handed_together
 from gradclinic.static.flow.functions import call_function, instantiate, is_module, replaces_output
+from gradclinic.static.flow.heads import replaced_head
+from gradclinic.static.flow.items import named_in
 from gradclinic.static.flow.joining import join_returned
 from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import Machine, Write
@@ -94,7 +97,7 @@ def call(machine: Machine, func: Value, args: Arguments, node: ast.Call, name: s
     if isinstance(func, Partial):
         joined = Arguments([*func.args, *args.positional], {**func.keywords, **args.keywords}, args.partial)
         return call(machine, func.func, joined, node, name)
-    head = _replaced_head(func)
+    head = replaced_head(func)
     if head is not None:
         return call(machine, head, Arguments([Flow()]), node, name)
     runs = isinstance(func, Unknown) and A_MODEL.search(func.path)
@@ -124,14 +127,6 @@ def _choices(results: list[Value]) -> tuple[tuple[Op, ...], ...]:
     """The ways that the results were made in."""
     flows = [result for result in results if isinstance(result, Flow)]
     return tuple(dict.fromkeys(trail for flow in flows for trail in (flow.choices or (flow.ops,)) if trail))
-
-
-def _replaced_head(func: Value) -> Value | None:
-    """The layer that a model of torchvision ends in, if the file has put in its own."""
-    if not isinstance(func, Unknown) or not func.path.startswith("torchvision.models."):
-        return None
-    heads = [func.attrs[name] for name in ("fc", "classifier", "head", "heads") if name in func.attrs]
-    return heads[0] if len(heads) == 1 and isinstance(heads[0], (Layer, Chain, Instance)) else None
 
 
 def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
@@ -268,6 +263,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return loader or Unknown(f"{name}()")
     if name.startswith("torch."):
         return call_torch(machine, name, args, node)
+    if name == "builtins.getattr" and len(args.positional) == 2 and isinstance(args.positional[0], Lib):
+        return named_in(args.positional[0].name, args.positional[1])
     if name.startswith("builtins."):
         return collections.call_builtin(machine, last, args, node)
     if not name.startswith(_NOT_THE_PROJECT):
@@ -280,6 +277,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return collections.ordered(args)
     if name.startswith("torchvision.models."):
         return Unknown(f"{name}()")
+    if name == "collections.namedtuple":
+        return collections.named_tuple(machine, args) or Unknown("namedtuple()")
     if name == "functools.partial" and args.positional:
         return Partial(args.positional[0], args.positional[1:], args.keywords)
     if name.startswith(("numpy.", "math.")):
@@ -295,7 +294,22 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return duplicated(machine, args.positional[0], {})
     if last in torch.WRAPPING and args.positional and not isinstance(args.positional[0], Flow):
         return args.positional[0]
+    _bring_together(machine, name, args, node)
     return out_of_sight(machine, Unknown(name), last, args, node)
+
+
+def _bring_together(machine: Machine, name: str, args: Arguments, node: ast.Call) -> None:
+    """What a library does for every batch that is given a model and a loss."""
+    handed = handed_together(name, args)
+    if handed is None:
+        return
+    model, loss = handed
+    if isinstance(model, ClassDef):
+        model = instantiate(machine, model, Arguments(partial=True), node)
+    batch = Flow(grad=False, batched=True)
+    output = call(machine, model, Arguments([batch]), node, "forward")
+    chosen = next((item.value for item in node.keywords if item.arg in LOSS_KEYWORDS), node)
+    call_loss(machine, loss, Arguments([output, Flow(grad=False)]), machine.at(chosen))
 
 
 def _through(machine: Machine, module: Value, args: Arguments, node: ast.Call) -> Value:

@@ -22,7 +22,7 @@ from gradclinic.static.flow.values import (
     Weights,
     flows_in,
 )
-from gradclinic.static.values import NONE, Const, Lib, Map, Seq, Unknown, Value
+from gradclinic.static.values import NONE, ClassDef, Const, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments
 
 MOST_HELD = 64
@@ -83,6 +83,20 @@ def ordered(args: Arguments) -> Value:
     )
 
 
+def named_tuple(machine: Machine, args: Arguments) -> ClassDef | None:
+    """`namedtuple("Output", ["logits", "features"])`, as the class that it makes."""
+    name, fields = (args.get(0, "typename"), args.get(1, "field_names"))
+    said = fields.items if isinstance(fields, Seq) else [fields]
+    words = [value.value for value in said if isinstance(value, Const) and isinstance(value.value, str)]
+    if not isinstance(name, Const) or len(words) != len(said):
+        return None
+    names = " ".join(words).replace(",", " ").split()
+    body = "\n".join(f"    {one}: object" for one in names if one.isidentifier())
+    (node,) = ast.parse(f"class Named:\n{body or '    pass'}").body
+    assert isinstance(node, ast.ClassDef)
+    return ClassDef(node, machine.frame, str(name.value))
+
+
 def call_builtin(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
     first = args.positional[0] if args.positional else NONE
     if name in ("float", "int") and isinstance(first, Flow):
@@ -117,11 +131,6 @@ def call_builtin(machine: Machine, name: str, args: Arguments, node: ast.Call) -
         return Unknown("zip()")
     if name in ("max", "min", "abs", "round", "pow") and flows_in(first):
         return derived(machine, None, args.positional)
-    if name == "getattr" and len(args.positional) == 2 and isinstance(first, Lib):
-        attr = args.positional[1]
-        if isinstance(attr, Const):
-            return Lib(f"{first.name}.{attr.value}")
-        return Unknown(SOME_LAYER if first.name == "torch.nn" else "getattr()")
     if name in ("print", "str", "isinstance", "hasattr", "type", "repr", "format", "bool"):
         return Unknown(f"{name}()")
     return Unknown(f"{name}()", holds=getattr(first, "holds", ()))

@@ -6,6 +6,7 @@ import ast
 import re
 
 from gradclinic.static import words
+from gradclinic.static.flow.fitting import loss_of
 from gradclinic.static.flow.joining import join_returned
 from gradclinic.static.flow.machine import DEEPEST_CALL, Machine
 from gradclinic.static.flow.values import PERHAPS_A_GRAPH, Layer, Loss, shadowed
@@ -40,7 +41,7 @@ def instantiate(machine: Machine, cls: ClassDef, args: Arguments, node: ast.AST)
     initialise = cls.find("__init__")
     if isinstance(initialise, Func):
         call_function(machine, initialise.of(instance), args, node)
-    elif not cls.outside_bases():
+    elif all(base.endswith("NamedTuple") for base in cls.outside_bases()):
         names = [
             s.target.id
             for s in cls.node.body
@@ -116,10 +117,11 @@ def bind_parameters(machine: Machine, func: Func, args: Arguments, frame: Frame)
         name = parameter.arg
         if name not in frame.vars:
             default = defaults.get(name)
-            if default is None or args.partial:
-                frame.vars[name] = _of_nobody(parameter, default)
+            usual = _default(machine, func, name, default) if default is not None else None
+            if usual is not None and (not args.partial or isinstance(usual, Loss)):
+                frame.vars[name] = usual
             else:
-                frame.vars[name] = _default(machine, func, name, default)
+                frame.vars[name] = _of_nobody(parameter, default)
 
 
 def _of_nobody(parameter: ast.arg, default: ast.expr | None) -> Value:
@@ -148,7 +150,7 @@ _DATA_NAME = words.Pattern(r"((mini_?)?batch(_data)?|labels?|images?|imgs?|input
 
 def _default(machine: Machine, func: Func, name: str, default: ast.expr) -> Value:
     """What stands in a signature: a number, or a layer or loss of torch made for all calls."""
-    if not isinstance(default, (ast.Constant, ast.Call)):
+    if not isinstance(default, (ast.Constant, ast.Call, ast.Attribute)):
         return Unknown(name)
     outer, machine.frame = machine.frame, func.frame
     path, machine.path = machine.path, func.frame.module.path or machine.home
@@ -156,4 +158,6 @@ def _default(machine: Machine, func: Func, name: str, default: ast.expr) -> Valu
         value = machine.evaluate(machine, default)
     finally:
         machine.frame, machine.path = outer, path
-    return value if isinstance(value, (Const, Layer, Loss)) else Unknown(name)
+    if isinstance(value, (Const, Layer, Loss)):
+        return value
+    return loss_of(value) or Unknown(name)

@@ -10,6 +10,7 @@ from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.padding import Loader
 from gradclinic.static.flow.tensors import reshaped
 from gradclinic.static.flow.values import (
+    SOME_LAYER,
     Alike,
     Chain,
     Flow,
@@ -24,7 +25,7 @@ from gradclinic.static.flow.values import (
     unpacked,
 )
 from gradclinic.static.syntax import last_name
-from gradclinic.static.values import Const, Map, Seq, Unknown, Value
+from gradclinic.static.values import Const, Lib, Map, Seq, Unknown, Value
 
 
 def item_at(base: Value, node: ast.Subscript, index: Value) -> Value:
@@ -47,9 +48,20 @@ def item_at(base: Value, node: ast.Subscript, index: Value) -> Value:
         return found if found is not None else _any_of(list(base.items.values()))
     if isinstance(base, Weights):
         return base
+    if isinstance(base, Lib) and base.name.endswith(".__dict__"):
+        return named_in(base.name.removesuffix(".__dict__"), index)
     if isinstance(base, Unknown):
         return Unknown(f"{base.path}[]", holds=base.holds)
     return Unknown("<item>")
+
+
+def named_in(module: str, name: Value) -> Value:
+    """`models.__dict__[args.arch]`, `getattr(models, args.arch)`: whichever it is, torchvision made it."""
+    if isinstance(name, Const):
+        return Lib(f"{module}.{name.value}")
+    if module == "torchvision.models":
+        return Lib(f"{module}.<one>")
+    return Unknown(SOME_LAYER if module == "torch.nn" else "<named>")
 
 
 def _any_of(items: list[Value]) -> Value:

@@ -21,7 +21,10 @@ Member = tuple[FunctionNode, ast.ClassDef | None]
 _LEFT = (ReturnValue, BreakLoop, ContinueLoop, Stop)
 _EVERYWHERE = frozenset({"__init__", "__call__", "forward", "main", "run"})
 """Names of functions that say nothing of which one is called."""
-_NAMED_LOSS = re.compile(rf"(\w+)\s*=\s*[\w.]*\b(?:{'|'.join(LOSSES)})\(")
+_NAMED_LOSS = re.compile(
+    rf"(\w+)\s*=\s*[\w.]*\b(?:(?:{'|'.join(LOSSES)})\(|(?:{'|'.join(LOSS_FUNCTIONS)})\b(?!\())"
+)
+_NAMING = ("Loss(", "=F.", "= F.", "functional.")
 _CALLED = (*LOSS_FUNCTIONS, *LOSSES, "backward")
 _CALL = re.compile(r"""(\w+)[\]"')]*\s*\(""")
 
@@ -77,10 +80,10 @@ def _telling_functions(tree: ast.Module, text: str, calls: tuple[str, ...]) -> l
     The text is asked, not the tree: which functions are worth running is no judgement, and must be quick.
     """
     lines = text.splitlines()
-    named = [_NAMED_LOSS.search(line) for line in lines if "Loss(" in line]
+    named = [_NAMED_LOSS.search(line) for line in lines if any(word in line for word in _NAMING)]
     losses = (*_CALLED, *calls, *{match[1] for match in named if match})
     telling = [number for number, line in enumerate(lines, 1) if "(" in line and _calls(line, losses)]
-    found: list[Member] = []
+    found: list[tuple[Member, str]] = []
     others: list[tuple[Member, str]] = []
     for node in tree.body:
         owner = node if isinstance(node, ast.ClassDef) else None
@@ -88,11 +91,24 @@ def _telling_functions(tree: ast.Module, text: str, calls: tuple[str, ...]) -> l
             if not isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
             next_one = bisect_left(telling, member.lineno)
-            if next_one < len(telling) and telling[next_one] <= (member.end_lineno or 0):
-                found.append((member, owner))
-            else:
-                others.append(((member, owner), "\n".join(lines[member.lineno - 1 : member.end_lineno])))
-    return [*_looping_over(found, others), *found]
+            tells = next_one < len(telling) and telling[next_one] <= (member.end_lineno or 0)
+            body = "\n".join(lines[member.lineno - 1 : member.end_lineno])
+            (found if tells else others).append(((member, owner), body))
+    own = [member for member, _ in found]
+    asked = [
+        one
+        for one in own
+        if any(_asks(body, whose, one) for (other, whose), body in found if other is not one[0])
+    ]
+    return [*_callers_of(own, others), *(one for one in own if one not in asked), *asked]
+
+
+def _asks(body: str, owner: ast.ClassDef | None, member: Member) -> bool:
+    """Whether a method calls this one of its class: it knows what that one is given."""
+    function, whose = member
+    return (
+        owner is whose is not None and function.name not in _EVERYWHERE and f"self.{function.name}(" in body
+    )
 
 
 def _calls(line: str, losses: tuple[str, ...]) -> bool:
@@ -102,11 +118,13 @@ def _calls(line: str, losses: tuple[str, ...]) -> bool:
     )
 
 
-def _looping_over(found: list[Member], others: list[tuple[Member, str]]) -> list[Member]:
-    """Functions that call one of those found: what it returns may pile up in their loops."""
+def _callers_of(found: list[Member], others: list[tuple[Member, str]]) -> list[Member]:
+    """Functions that call one of those found: what it returns may pile up in their loops, and a method of
+    the same class, as `training_step`, knows what its `self.adversarial_loss(...)` is given."""
     asked = [f"{function.name}(" for function, _ in found if function.name not in _EVERYWHERE]
     return [
         member
         for member, body in others
-        if ("for " in body or "while " in body) and any(call in body for call in asked)
+        if any(_asks(body, member[1], one) for one in found)
+        or (("for " in body or "while " in body) and any(call in body for call in asked))
     ]

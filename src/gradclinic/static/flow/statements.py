@@ -11,6 +11,7 @@ from gradclinic.static.flow import contexts
 from gradclinic.static.flow.calls import log_write
 from gradclinic.static.flow.collections import call_collection, items_of
 from gradclinic.static.flow.expressions import bind, combine, evaluate, tested, truth
+from gradclinic.static.flow.heads import LAST, is_last
 from gradclinic.static.flow.hierarchies import base_of
 from gradclinic.static.flow.items import item_of, key_of, spread
 from gradclinic.static.flow.joining import join
@@ -124,6 +125,8 @@ def _store_item(machine: Machine, target: ast.Subscript, value: Value) -> None:
             base.items[key] = _perhaps(machine, base.items.get(key), value, "<item>")
     elif isinstance(base, Seq) and not isinstance(base, Alike):
         base.items[:] = [join(item, value, "<item>") for item in base.items]
+    elif isinstance(base, Unknown) and is_last(base, index):
+        base.attrs[LAST] = _perhaps(machine, base.attrs.get(LAST, Unknown(base.path)), value, "<item>")
     elif isinstance(base, Flow) and isinstance(target.value, ast.Name):
         _write_into(machine, target, base, value)
 

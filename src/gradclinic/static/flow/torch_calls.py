@@ -318,7 +318,18 @@ def reshaped_by(flow: Flow, name: str, args: Arguments) -> Value:
         return changed(flow, axes=2, batched=flow.batched)
     if name in ("view", "reshape") and len(args.positional) == 2 and _keeps_batch(flow, args.positional):
         return changed(flow, axes=2)
-    return reshaped(flow)
+    return changed(reshaped(flow), batched=_has_rows(flow, name, args))
+
+
+def _has_rows(flow: Flow, name: str, args: Arguments) -> bool:
+    """Whether the first axis is that of the samples after it: `x.view(-1, 1024)`, `x.transpose(1, 2)`."""
+    given = [_integer(value) for value in args.positional]
+    if name in ("view", "reshape"):
+        return len(given) > 1 and given[0] == -1
+    if name in ("transpose", "swapaxes", "squeeze", "unsqueeze", "permute"):
+        numbers = given[1:] if name == "permute" and given[:1] == [0] else given
+        return flow.batched and bool(numbers) and all(number is not None and number > 0 for number in numbers)
+    return False
 
 
 def _keeps_batch(flow: Flow, extents: list[Value]) -> bool:
