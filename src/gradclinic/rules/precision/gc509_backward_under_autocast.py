@@ -21,8 +21,8 @@ Close the block after the loss:
 `autocast(enabled=False)` around the backward: closing the block earlier is the same and simpler.
 
 ## Known limits
-A note in source, since most models come through unharmed. Only blocks that name `torch.autocast`
-themselves are followed there, not one that a variable holds.
+A note in source, since most models come through unharmed. Blocks that call an autocast are followed there,
+of torch or one of the project, not one that a variable holds.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ for step in range(20):
 @rule.check
 def inside_the_block(tape: Tape) -> Iterator[Finding]:
     for _, backwards in cadence(tuple(tape.of_kind(EventKind.BACKWARD))):
-        if len(backwards) > 1 and all(event.attrs.get("autocast") for event in backwards):
+        # In source a function that goes one step may be all there is to see of a training.
+        enough = len(backwards) > 1 or (tape.source is Source.STATIC and EventKind.STEP in tape.kinds)
+        if enough and all(event.attrs.get("autocast") for event in backwards):
             yield rule.finding(
                 "backward() runs under autocast, which is meant for the forward and the loss",
                 backwards[0],

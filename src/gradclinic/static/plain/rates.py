@@ -44,7 +44,7 @@ def _asked(
     name = last_name(call.func.value)
     if name in ("self", "super", "cls") or not _is_schedule(name, made):
         return
-    if scope.qualname.endswith("get_lr"):
+    if scope.qualname.endswith("get_lr") and not _gives_one(call, scope):
         return  # a schedule that wraps another
     line, column = call.func.end_lineno or 0, (call.func.end_col_offset or 0) - len("get_lr")
     source = lines[line - 1] if 0 < line <= len(lines) else ""
@@ -57,6 +57,14 @@ def _asked(
         name,
         "get_lr()",
         Location(path, line, column, scope.qualname) if exact else None,
+    )
+
+
+def _gives_one(call: ast.Call, scope: Scope) -> bool:
+    """`return self.scheduler.get_lr()[0]`: schedules give a list, so this asks for the rate of now."""
+    return any(
+        isinstance(node, ast.Return) and isinstance(node.value, ast.Subscript) and node.value.value is call
+        for node in scope.nodes
     )
 
 

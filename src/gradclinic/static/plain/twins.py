@@ -11,6 +11,7 @@ from gradclinic.frozen import frozen
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
+_MOVES = frozenset({"to", "cuda", "cpu", "float", "double", "half", "train", "eval"})
 _IN_PLACE = frozenset({"mul_", "add_", "lerp_", "copy_"})
 
 
@@ -31,6 +32,7 @@ def twins(tree: ast.Module, path: str) -> Iterator[LiveCopy]:
         for node in scope.nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 yield from _same(node, scope, mixed, every, path)
+        yield from _of_one(scope, mixed, every, path)
     for scope in every:
         yield from _shadows(scope, every, path)
         yield from _pointed(scope, tree, path)
@@ -51,13 +53,68 @@ def _same(
     names = frozenset({ast.unparse(target), ast.unparse(value)})
     near = [other for other in every if _share(scope, other, names)]
     made = [
-        other for one in near for other in one.nodes if isinstance(other, ast.Assign) and other is not node
+        (one, other)
+        for one in near
+        for other in one.nodes
+        if isinstance(other, ast.Assign) and other is not node
     ]
-    again = [other for other in made if ast.unparse(target) in _targets(other)]
-    anew = [other for other in made if ast.unparse(value) in _targets(other) and other.lineno > node.lineno]
     use = next((found for found in mixed if found.names == names and _share(scope, found.scope, names)), None)
-    if use is not None and len(names) == 2 and not again and not anew:
+    if use is None or len(names) < 2:
+        return
+    # What the constructor has put there is gone with the first update that does both.
+    updates = use.where.function == scope.qualname and not _constructs(scope)
+    again = [
+        other
+        for one, other in made
+        if ast.unparse(target) in _targets(other) and not (updates and _constructs(one))
+    ]
+    anew = [
+        other for _, other in made if ast.unparse(value) in _targets(other) and other.lineno > node.lineno
+    ]
+    if not again and not anew:
         yield LiveCopy(ast.unparse(target), ast.unparse(value), scope.at(node, path), use.where)
+
+
+def _constructs(scope: Scope) -> bool:
+    return scope.qualname.endswith(".__init__")
+
+
+def _of_one(scope: Scope, mixed: list[_Mixing], every: tuple[Scope, ...], path: str) -> Iterator[LiveCopy]:
+    """`policy = model.to(device)` and `target = model.to(device)`: both are the model, and none a copy."""
+    assigns = [node for node in scope.nodes if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    for first in assigns:
+        moved = _moved(first.value)
+        for second in assigns if moved is not None else ():
+            names = frozenset({ast.unparse(first.targets[0]), ast.unparse(second.targets[0])})
+            use = next((found for found in mixed if found.names == names), None)
+            if (
+                use is None
+                or len(names) < 2
+                or second.lineno <= first.lineno
+                or _moved(second.value) != moved
+            ):
+                continue
+            near = [other for other in every if _share(scope, other, names)]
+            again = [
+                node
+                for one in near
+                for node in one.nodes
+                if isinstance(node, ast.Assign) and node is not first and node is not second
+                if names & _targets(node)
+                or (moved in _targets(node) and first.lineno < node.lineno < second.lineno)
+            ]
+            if not again:
+                copy, of = (ast.unparse(node.targets[0]) for node in (second, first))
+                yield LiveCopy(copy, of, scope.at(second, path), use.where)
+
+
+def _moved(value: ast.expr) -> str | None:
+    """The model behind `model.to(device)`, which gives back the model itself."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in _MOVES:
+            return None
+        value = value.func.value
+    return ast.unparse(value) if isinstance(value, (ast.Name, ast.Attribute)) else None
 
 
 def _share(one: Scope, other: Scope, names: frozenset[str]) -> bool:
