@@ -202,3 +202,55 @@ def test_it_is_not_told_when_put_right(name: str) -> None:
     wrong, right = PUT_RIGHT[name]
     assert wrong in FAULTS[name]
     assert told(HEAD + FAULTS[name].replace(wrong, right)) == set()
+
+
+COPIED_LINE = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.drop, self.head = nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1)
+
+    def forward(self, x, y=None):
+        return self.head(self.drop(self.body(x)))
+
+def train_epoch(model, loader, optimizer):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+def {name}(model, loader):
+    model.train()
+    total = 0.0
+    for x, y in loader:
+        loss = F.mse_loss(model({given}), y)
+        total += loss.item()
+    return total / len(loader)
+
+def main(train_loader, val_loader):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(10):
+        train_epoch(model, train_loader, optimizer)
+        with torch.no_grad():
+            print({name}(model, val_loader))
+"""
+
+
+def copied_line(name: str = "evaluate", given: str = "x", after: str = "") -> set[tuple[str, int]]:
+    return told(COPIED_LINE.format(name=name, given=given) + after)
+
+
+def test_an_evaluation_that_begins_as_the_training_does() -> None:
+    assert {code for code, _ in copied_line()} == {"GC702"}
+
+
+def test_train_mode_that_an_evaluation_may_want() -> None:
+    assert copied_line(name="monte_carlo") == set()
+    assert copied_line(given="x, y") == set()  # some models give their losses in train mode only
+    assert copied_line(after="\ndef predict(model, x):\n    model.eval()\n    return model(x)\n") == set()

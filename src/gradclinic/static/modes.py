@@ -143,7 +143,7 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
         attrs["graph"] = attrs["graph"] and "volatile" not in named
         attrs["meant"] = any(_RANDOM_ON_PURPOSE.search(name) for name in named) or _trained_on_purpose(
-            walk, model
+            walk, model, node
         )
         attrs["held_out"] = _over_held_out_data(walk)
         # Where the same function trains, it speaks of the loss that it trains by.
@@ -163,16 +163,32 @@ def _may_need_graph(walk: Walk) -> bool:
     return bool(walk.perhaps_no_grad) or survey.switches_gradients or any_differentiates(survey)
 
 
-def _trained_on_purpose(walk: Walk, model: Model) -> bool:
+def _trained_on_purpose(walk: Walk, model: Model, node: ast.AST) -> bool:
     """A function that trains nothing and calls `model.train()` wants it so; and what goes over the chunks of
-    a batch that is trained on is no evaluation."""
+    a batch that is trained on is no evaluation.
+
+    But who calls it in `evaluate`, and eval() nowhere at all, has copied the line.
+    """
     set_at, loop = model.mode.set_at, walk.sweeps[-1]
     set_here = set_at is not None and set_at.function == walk.frame.qualname and bool(walk.active)
     if set_here and not walk.can(walk.active[-1]) & Can.BACKWARD:
-        return True
+        return not _copied_from_training(walk, node)
     return bool(walk.batches) and not (
         isinstance(loop, (ast.For, ast.AsyncFor))
         and any(words.LOADER_NAME.search(name) for name in names_in(loop.iter))
+    )
+
+
+def _copied_from_training(walk: Walk, node: ast.AST) -> bool:
+    """Some models give their losses in train mode only, and are given the targets for that."""
+    function = walk.active[-1]
+    return (
+        isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and words.EVALUATES.match(function.name) is not None
+        and isinstance(node, ast.Call)
+        and len(node.args) == 1
+        and not node.keywords
+        and not any("eval" in methods for methods in walk.survey.methods_of.values())
     )
 
 

@@ -71,6 +71,7 @@ MODEL_NAME = Pattern(
     r"net[A-Z]?$|^[GD](_[A-Za-z0-9]+)?$|^model|[a-z]Model$|_net|^net_"
 )
 NOT_A_MODEL = Pattern(
+    r"^(get|build|create|make|load|init)_|"
     r"(builder|factory|cls|class|fn|func|name|path|dir|file|config|cfg|args|type|state|dict|ema|opt\w*|"
     r"_(len|length|size|dim|id|ids|names|kwargs|version|info|arch|inputs?|outputs?|preds?|dtype|root|hash))$|optim",
     re.I,
