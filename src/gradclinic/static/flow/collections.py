@@ -12,7 +12,6 @@ from gradclinic.static.flow.padding import Filler, Loader
 from gradclinic.static.flow.tensors import cut_off, derived, summed
 from gradclinic.static.flow.values import (
     IDENTITY,
-    SOME_LAYER,
     Alike,
     Either,
     Flow,
