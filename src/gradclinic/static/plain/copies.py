@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from gradclinic.facts.averages import LiveCopy
 from gradclinic.static import words
-from gradclinic.static.plain.scopes import Scope, scopes
+from gradclinic.static.plain.scopes import Scope, bound_by, scopes
 from gradclinic.static.plain.twins import twins
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
@@ -151,7 +151,7 @@ def _when_better(scope: Scope, node: ast.Assign) -> bool:
         if not (isinstance(test.test, ast.Compare) and isinstance(test.test.ops[0], _ORDERS)):
             continue
         compared = {ast.unparse(side) for side in (test.test.left, *test.test.comparators)}
-        if any(compared & _bound_by(part) for branch in test.body for part in nodes_in(branch)):
+        if any(compared & bound_by(part) for branch in test.body for part in nodes_in(branch)):
             return True
     return False
 
@@ -159,22 +159,10 @@ def _when_better(scope: Scope, node: ast.Assign) -> bool:
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
-def _bound_by(node: ast.AST) -> set[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    if isinstance(node, (ast.For, ast.NamedExpr, ast.AnnAssign)):
-        targets = [node.target]
-    return {
-        ast.unparse(part)
-        for target in targets
-        for part in nodes_in(target)
-        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store)
-    }
-
-
 def _binds(node: ast.AST, name: str) -> bool:
     """Whether the name means something else from there on, or what it is an attribute of."""
     parts = name.split(".")
-    return not _bound_by(node).isdisjoint(".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return not bound_by(node).isdisjoint(".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
 def _made_otherwise(scope: Scope, name: str, within: ast.AST | None) -> bool:

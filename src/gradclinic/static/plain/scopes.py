@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from gradclinic.facts import Location
 from gradclinic.frozen import record
-from gradclinic.static.syntax import children
+from gradclinic.static.syntax import children, nodes_in
 
 _LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
 
@@ -66,3 +66,16 @@ def _collect(
             scope.looped.add(node)
         within = f"{prefix}{node.name}." if isinstance(node, ast.ClassDef) else prefix
         _collect(node, scope, waiting, within, looped=looped or kind in _LOOPS)
+
+
+def bound_by(node: ast.AST) -> set[str]:
+    """The names and attributes that a statement gives a value to, as they are written."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    if isinstance(node, (ast.For, ast.NamedExpr, ast.AnnAssign)):
+        targets = [node.target]
+    return {
+        ast.unparse(part)
+        for target in targets
+        for part in nodes_in(target)
+        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store)
+    }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gradclinic.facts import Location
 from gradclinic.facts.averages import LiveCopy
 from gradclinic.frozen import frozen
-from gradclinic.static.plain.scopes import Scope, scopes
+from gradclinic.static.plain.scopes import Scope, bound_by, scopes
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
 _MOVES = frozenset({"to", "cuda", "cpu", "float", "double", "half", "train", "eval"})
@@ -66,10 +66,10 @@ def _same(
     again = [
         other
         for one, other in made
-        if ast.unparse(target) in _targets(other) and not (updates and _constructs(one))
+        if ast.unparse(target) in bound_by(other) and not (updates and _constructs(one))
     ]
     anew = [
-        other for _, other in made if ast.unparse(value) in _targets(other) and other.lineno > node.lineno
+        other for _, other in made if ast.unparse(value) in bound_by(other) and other.lineno > node.lineno
     ]
     if not again and not anew:
         yield LiveCopy(ast.unparse(target), ast.unparse(value), scope.at(node, path), use.where)
@@ -100,8 +100,8 @@ def _of_one(scope: Scope, mixed: list[_Mixing], every: tuple[Scope, ...], path: 
                 for one in near
                 for node in one.nodes
                 if isinstance(node, ast.Assign) and node is not first and node is not second
-                if names & _targets(node)
-                or (moved in _targets(node) and first.lineno < node.lineno < second.lineno)
+                if names & bound_by(node)
+                or (moved in bound_by(node) and first.lineno < node.lineno < second.lineno)
             ]
             if not again:
                 copy, of = (ast.unparse(node.targets[0]) for node in (second, first))
@@ -134,12 +134,7 @@ def _own(scope: Scope) -> set[str]:
     assert isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef))
     spec = scope.node.args
     given = {argument.arg for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
-    return given.union(*(_targets(node) for node in scope.nodes if isinstance(node, ast.Assign)))
-
-
-def _targets(node: ast.Assign) -> set[str]:
-    parts = [p for t in node.targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
-    return {ast.unparse(part) for part in parts}
+    return given.union(*(bound_by(node) for node in scope.nodes if isinstance(node, ast.Assign)))
 
 
 def _mixings(scope: Scope, every: tuple[Scope, ...], path: str) -> Iterator[_Mixing]:
@@ -232,7 +227,7 @@ def _is_copied(scope: Scope, name: str) -> bool:
     """`self.average = deepcopy(model)`: weights that are its own."""
     return any(
         isinstance(node, ast.Assign)
-        and name in _targets(node)
+        and name in bound_by(node)
         and any("copy" in part for part in names_in(node.value))
         for node in scope.nodes
     )
