@@ -140,3 +140,27 @@ def test_a_block_that_scales_nothing_yet_is_no_reason_to_complain() -> None:
 """,
     )
     assert told(TORCH + clipped_first) == set()
+
+
+BROUGHT_BY_A_STAR = """
+from settings import *
+
+def train_fn(model, criterion, optimizer, train_loader):
+    model.train()
+    scaler = torch.cuda.amp.GradScaler(enabled=CFG.amp)
+    for step, (inputs, labels) in enumerate(train_loader):
+        with torch.cuda.amp.autocast(enabled=CFG.amp):
+            outputs = model(inputs)
+        loss = criterion(outputs.view(-1, 1), labels.view(-1, 1))
+        scaler.scale(loss).backward()
+        UNSCALE
+        torch.nn.utils.clip_grad_norm_(model.parameters(), CFG.max_norm)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+"""
+
+
+def test_torch_is_known_by_its_name_where_a_star_brings_it() -> None:
+    assert told(BROUGHT_BY_A_STAR.replace("UNSCALE", "pass")) == {("GC501", 13)}
+    assert told(BROUGHT_BY_A_STAR.replace("UNSCALE", "scaler.unscale_(optimizer)")) == set()

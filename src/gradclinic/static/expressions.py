@@ -40,7 +40,9 @@ from gradclinic.static.values import (
 from gradclinic.static.walk import Arguments, Walk
 
 _SETTINGS_OF_A_GROUP = ("lr", "initial_lr", "weight_decay", "momentum", "betas", "eps")
-_BUILTINS = {name: Lib(f"builtins.{name}") for name in dir(builtins)}
+_USUAL = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "optim": "torch.optim"}
+"""What everybody calls these: a file may have them by a star import out of sight."""
+_GIVEN = {name: Lib(f"builtins.{name}") for name in dir(builtins)} | {n: Lib(p) for n, p in _USUAL.items()}
 
 
 def evaluate(walk: Walk, node: ast.expr) -> Value:
@@ -62,7 +64,7 @@ def _literal(kind: str, value: object) -> Value:
 
 def _name(walk: Walk, node: ast.Name) -> Value:
     name, frame = node.id, walk.frame
-    found = frame.vars.get(name) or lookup(frame.parent, name) or _BUILTINS.get(name)
+    found = frame.vars.get(name) or lookup(frame.parent, name) or _GIVEN.get(name)
     if found is not None:
         return found
     value = frame.module.vars[name] = infer(walk, name, name)
