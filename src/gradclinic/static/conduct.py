@@ -180,8 +180,9 @@ def _evaluated(tape: Tape, trained: Trained) -> Verdicts:
     verdicts: Verdicts = {}
     trains = EventKind.STEP in tape.kinds and EventKind.BACKWARD in tape.kinds
     held_out = held_out_forwards(tape) if trains else {}
+    here = frozenset(_trained(tape)) if trains else None
     for event in tape.of_kind(EventKind.FORWARD):
-        fact = _evaluation(tape, event, trained, trains=trains)
+        fact = _evaluation(tape, event, trained, here)
         place: Place = (event.where, event.attrs.get("set_at") if "plainly" in event.attrs else None)
         if event.index in held_out and place[1] is None:
             fact, place = _of_a_phase(tape, event), (event.where, held_out[event.index])
@@ -189,9 +190,12 @@ def _evaluated(tape: Tape, trained: Trained) -> Verdicts:
     return verdicts
 
 
-def _evaluation(tape: Tape, event: Event, trained: Trained, *, trains: bool) -> Evaluation | None:
-    attrs = event.attrs
-    if trains and not (_trains(tape, event) or (attrs["graph"] and _trained_elsewhere(tape, event))):
+def _evaluation(tape: Tape, event: Event, trained: Trained, here: Trained | None) -> Evaluation | None:
+    """`trained` is what any path trains, `here` what this one does; None where it trains nothing."""
+    attrs, trains = event.attrs, here is not None
+    if here is not None and not (
+        _trains(tape, event) or (attrs["graph"] and _trained_elsewhere(here, event))
+    ):
         return None
     if attrs["graph"] and attrs["training"] is False:
         evidence = "a loop in eval mode that trains nothing"
@@ -258,9 +262,9 @@ def _evaluates_by_flag(tape: Tape, forward: Event, trained: Trained) -> bool:
     return True
 
 
-def _trained_elsewhere(tape: Tape, evaluated: Event) -> bool:
+def _trained_elsewhere(trained: Trained, evaluated: Event) -> bool:
     """Whether this very model is called in train mode at another place, and a backward follows."""
-    return any(actor == evaluated.actor and where != evaluated.where for actor, where in _trained(tape))
+    return any(actor == evaluated.actor and where != evaluated.where for actor, where in trained)
 
 
 def _trained(tape: Tape) -> Iterator[tuple[str | None, Location]]:
