@@ -20,7 +20,8 @@ Lowering the decay of the average: it has nothing to average.
 
 ## Known limits
 An alias is known when a model holds it, when it is averaged in place in the first steps, or when it
-is loaded back.
+is loaded back. From source it is
+known where keeping and using it stand in one file.
 """
 
 from __future__ import annotations
