@@ -128,6 +128,8 @@ class Machine:
     path: str = ""
     """The file that what runs stands in."""
     log: Log = field(default_factory=Log)
+    builds: dict[ast.AST, set[tuple[str, str]]] = field(default_factory=dict)
+    """Attributes that methods make, as far as somebody asked."""
     steps: int = MOST_STEPS
     ids: int = 0
     freezes: bool = False

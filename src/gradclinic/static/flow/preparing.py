@@ -28,7 +28,7 @@ def prepared(machine: Machine, instance: Instance, method: Func) -> dict[str, Va
     ]
     builders: dict[tuple[str, str], list[Func]] = {}
     for other in others:
-        for place in set(_built_in(other)) & wanted:
+        for place in _built_in(machine, other) & wanted:
             builders.setdefault(place, []).append(other)
     given: dict[str, Value] = {}
     called: list[Func] = []
@@ -52,14 +52,20 @@ def _asked_for(method: Func) -> Iterator[tuple[str, str]]:
                 yield owner.id, node.func.attr
 
 
-def _built_in(method: Func) -> Iterator[tuple[str, str]]:
-    names = _parameters(method)
-    for node in nodes_in(method.node):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            for target in node.targets:
-                owner = target.value if isinstance(target, ast.Attribute) else None
-                if isinstance(target, ast.Attribute) and isinstance(owner, ast.Name) and owner.id in names:
-                    yield owner.id, target.attr
+def _built_in(machine: Machine, method: Func) -> set[tuple[str, str]]:
+    """The attributes of itself and of its parameters that it makes by a call. Every other method asks."""
+    built = machine.builds.get(method.node)
+    if built is None:
+        names = _parameters(method)
+        built = machine.builds[method.node] = {
+            (target.value.id, target.attr)
+            for node in nodes_in(method.node)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            for target in node.targets
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
+            if target.value.id in names
+        }
+    return built
 
 
 def _parameters(method: Func) -> set[str]:

@@ -15,6 +15,7 @@ from gradclinic.static.syntax import last_name, names_in
 _TARGETS = re.compile(r"(^|_)(y|ys|Y|labels?|targets?)($|_)")
 _INPUTS = re.compile(r"(^|_)(x|xs|X|data|inputs?|images?|imgs?|features?|feats?)($|_)")
 _DRAWS = frozenset({"randperm", "permutation"})
+_REORDERS = frozenset({"shuffle", "permutation"})
 _SEEDS = frozenset({"seed", "manual_seed", "set_state", "setstate", "set_rng_state", "RandomState"})
 NEAR = 3
 """Lines between two shuffles that are meant as one."""
@@ -47,9 +48,9 @@ def _shuffle(node: ast.AST) -> _Shuffle | None:
         call = node.slice
         if last_name(call.func) in _DRAWS and not _seeded(call):
             return _Shuffle(last_name(node.value), call, node.lineno)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _REORDERS:
         by_random = names_in(node.func)[-1:] in (["np"], ["numpy"], ["random"])
-        if by_random and node.func.attr in ("shuffle", "permutation") and not node.keywords:
+        if by_random and len(node.args) == 1 and not node.keywords:
             return _Shuffle(last_name(node.args[0]), node, node.lineno)
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from gradclinic.facts import Location
 from gradclinic.facts.averages import LiveCopy
@@ -13,6 +14,8 @@ from gradclinic.static.syntax import last_name, names_in, nodes_in
 
 _MOVES = frozenset({"to", "cuda", "cpu", "float", "double", "half", "train", "eval"})
 _IN_PLACE = frozenset({"mul_", "add_", "lerp_", "copy_"})
+_Mixers: TypeAlias = dict[str, list[list[int]]]
+"""Functions that mix two models they are given, with which of their arguments those are."""
 
 
 @frozen
@@ -27,7 +30,8 @@ class _Mixing:
 def twins(tree: ast.Module, path: str) -> Iterator[LiveCopy]:
     """`target = model`, and a line that copies the weights of one into the other."""
     every = scopes(tree)
-    mixed = [found for scope in every for found in _mixings(scope, every, path)]
+    mixers = _mixers(every)
+    mixed = [found for scope in every for found in _mixings(scope, mixers, path)]
     for scope in every if mixed else ():
         for node in scope.nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -137,13 +141,13 @@ def _own(scope: Scope) -> set[str]:
     return given.union(*(bound_by(node) for node in scope.nodes if isinstance(node, ast.Assign)))
 
 
-def _mixings(scope: Scope, every: tuple[Scope, ...], path: str) -> Iterator[_Mixing]:
+def _mixings(scope: Scope, mixers: _Mixers, path: str) -> Iterator[_Mixing]:
     for node in scope.nodes:
         names: list[str] = []
         if isinstance(node, ast.For):
             names = _zipped(node)
         elif isinstance(node, ast.Call):
-            names = _given_state(node) or _given_to_a_mixer(node, every)
+            names = _given_state(node) or _given_to_a_mixer(node, mixers)
         if len(names) == 2 and not _tells_apart(scope, node):
             yield _Mixing(frozenset(names), scope.at(node, path), scope)
 
@@ -185,19 +189,25 @@ def _writes(loop: ast.For) -> bool:
     )
 
 
-def _given_to_a_mixer(call: ast.Call, every: tuple[Scope, ...]) -> list[str]:
-    """`soft_update(self.net, self.target)`, a function of the file that goes over both."""
-    given = [arg for arg in call.args if isinstance(arg, (ast.Name, ast.Attribute))]
+def _mixers(every: tuple[Scope, ...]) -> _Mixers:
+    found: _Mixers = {}
     for scope in every:
         function = scope.node
-        if not isinstance(function, ast.FunctionDef) or function.name != last_name(call.func):
-            continue
-        received = [a.arg for a in function.args.args if a.arg != "self"]
-        known = {name: arg for name, arg in zip(received, call.args, strict=False) if arg in given}
-        for loop in scope.nodes:
-            mixed = _zipped(loop) if isinstance(loop, ast.For) else []
-            if mixed and all(name in known for name in mixed):
-                return [ast.unparse(known[name]) for name in mixed]
+        if isinstance(function, ast.FunctionDef):
+            received = [argument.arg for argument in function.args.args if argument.arg != "self"]
+            for loop in scope.nodes:
+                mixed = _zipped(loop) if isinstance(loop, ast.For) else []
+                if mixed and all(name in received for name in mixed):
+                    found.setdefault(function.name, []).append([received.index(name) for name in mixed])
+    return found
+
+
+def _given_to_a_mixer(call: ast.Call, mixers: _Mixers) -> list[str]:
+    """`soft_update(self.net, self.target)`, a function of the file that goes over both."""
+    for places in mixers.get(last_name(call.func), ()):
+        given = [call.args[place] for place in places if place < len(call.args)]
+        if len(given) == len(places) and all(isinstance(arg, (ast.Name, ast.Attribute)) for arg in given):
+            return [ast.unparse(arg) for arg in given]
     return []
 
 
