@@ -38,6 +38,40 @@ def run(model, loader):
         optimizer.step()
 """
 
+OPTIMIZER_WITH_A_HELPER = """
+def whiten(update, steps):
+    for _ in range(steps):
+        update = 2 * update - update @ update.T @ update
+    return update
+
+def smoothed(grad, momentum, beta):
+    momentum.lerp_(grad, 1 - beta)
+    return whiten(momentum, steps=5)
+
+class White(torch.optim.Optimizer):
+    def __init__(self, groups):
+        for group in groups:
+            group["lr"] = group.get("lr", 0.02)
+        super().__init__(groups, {})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    p.grad = torch.zeros_like(p)
+                state = self.state[p]
+                if len(state) == 0:
+                    state["momentum"] = torch.zeros_like(p)
+                p.add_(smoothed(p.grad, state["momentum"], 0.95), alpha=-group["lr"])
+
+def run(model, loader):
+    optimizer = White([dict(params=model.parameters(), lr=0.1)])
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()  # GC101
+        optimizer.step()
+"""
+
 WORDS_OF_A_MODEL = """
 def run(model, loader, path):
     model.load_pretrain_params(path)

@@ -93,6 +93,25 @@ class Engine:
                 self.optimizer.step()
 """
 
+A_SCALER_FOR_EACH_OF_TWO_RUNS = """
+def run(model, loader, coarse):
+    groups = [p for p in model.head.parameters()] if coarse else [p for p in model.parameters()]
+    optimizer = torch.optim.AdamW([dict(params=groups)])
+    scaler = torch.amp.GradScaler()
+    for x, y in loader:
+        optimizer.zero_grad()
+        scaler.scale(F.cross_entropy(model(x), y)).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # GC501
+        scaler.step(optimizer)
+        scaler.update()
+
+def main(loader):
+    run(Net(), loader, coarse=True)
+    run(Net(), loader, coarse=False)
+
+main(DATA)
+"""
+
 FAULTS = {name: text for name, text in list(globals().items()) if name.startswith("A_")}
 RIGHT = {
     "A_BLOCK_OF_APEX": (
@@ -106,6 +125,10 @@ RIGHT = {
     "A_SCALER_AMONG_OTHER_THINGS": (
         "        nn.utils.clip",
         '        state["scaler"].unscale_(optimizer)\n        nn.utils.clip',
+    ),
+    "A_SCALER_FOR_EACH_OF_TWO_RUNS": (
+        "        nn.utils.clip",
+        "        scaler.unscale_(optimizer)\n        nn.utils.clip",
     ),
     "A_SWITCH_BEHIND_ANOTHER": (
         "            nn.utils.clip",

@@ -88,6 +88,39 @@ class Own(torch.optim.Optimizer):
     + UNCLEARED
 )
 
+A_STEP_WHOSE_HELPER_HAS_ANOTHER_CLEAR = (
+    """
+def forget(slope):
+    slope.zero_()
+
+def descend(p, slope, lr):
+    p.add_(slope, alpha=-lr)
+    forget(slope)
+
+class Own(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                descend(p, p.grad, group["lr"])
+"""
+    + UNCLEARED
+)
+
+A_STEP_THAT_FILLS_WITH_ZEROS_WHAT_IS_THERE = (
+    """
+class Own(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    p.add_(p.grad, alpha=-group["lr"])
+                    p.grad = torch.zeros_like(p)
+"""
+    + UNCLEARED
+)
+
 A_FUNCTION_THAT_CLEARS_UNDER_ANY_NAME = """
 from nets import refresh
 

@@ -97,7 +97,7 @@ def scaled_gradients_clipped(tape: Tape) -> Iterator[Finding]:
                     continue
                 if surely(clip, tape, optimizer):
                     reported.add(clip.where)
-                elif _whatever_it_clips(tape, scaler):
+                elif _whatever_it_clips(tape):
                     of_any.add(clip.where)
                 else:
                     continue
@@ -130,9 +130,9 @@ def _clipped_in_block(tape: Tape) -> Iterator[Finding]:
         )
 
 
-def _whatever_it_clips(tape: Tape, scaler: str) -> bool:
-    """Whether all gradients there are carry the scale at all times: it matters not which ones are clipped."""
-    return all(event.attrs.get("scaler") == scaler for event in tape.of_kind(EventKind.BACKWARD)) and not (
+def _whatever_it_clips(tape: Tape) -> bool:
+    """Whether all gradients there are carry a scale at all times: it matters not which ones are clipped."""
+    return all(event.attrs.get("scaler") for event in tape.of_kind(EventKind.BACKWARD)) and not (
         tape.kinds & {EventKind.UNSCALE, EventKind.GRAD_WRITE, EventKind.OPAQUE}
     )
 
