@@ -3,7 +3,8 @@
 ## What it finds
 A loop in which `backward()` and `step()` repeat and no `zero_grad()` of the optimizer or the
 model, and no assignment of `None` to `.grad`, comes between one step and the next backward; or one
-that comes once per epoch only, before the batches, each of which is stepped on.
+that comes once per epoch only, before the batches, each of which is stepped on. The same for updates
+written out: `w -= lr * w.grad`.
 
 ## Why it hurts
 `backward()` adds to `.grad`; it does not replace it. Every update then uses the sum of all
@@ -30,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import EventKind, Source, Tape, Update, updates
+from gradclinic.facts.descents import DescentByHand
 from gradclinic.findings import Finding, Fix, Insert, Severity, Side, Word
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -161,6 +163,20 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
             confidence=0.95,
             subject=optimizer,
         )
+
+
+@rule.check
+def never_cleared_by_hand(descent: DescentByHand) -> Iterator[Finding]:
+    names = ", ".join(descent.names)
+    owner = descent.names[0].partition(".parameters(")[0]
+    clear = f"{owner}.zero_grad()" if owner != descent.names[0] else f"{owner}.grad = None"
+    yield rule.finding(
+        f"nothing in the loop clears the gradients of {names}: backward() adds to those of all earlier steps",
+        descent.backward,
+        evidence={"order seen": f"backward:{descent.backward.line} update:{descent.where.line}"},
+        fix=f"clear them after each update: {clear if len(descent.names) == 1 else 'w.grad = None for each'}",
+        confidence=0.93,
+    )
 
 
 def _begins_an_epoch(update: Update) -> bool:

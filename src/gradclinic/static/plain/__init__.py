@@ -5,9 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradclinic.static.plain import adapters, copies, orders, rates, samplers, saving, slices, stored
+from gradclinic.static.plain import (
+    adapters,
+    copies,
+    descents,
+    orders,
+    rates,
+    samplers,
+    saving,
+    slices,
+    stored,
+)
 
-_READERS = (adapters, copies, orders, rates, samplers, saving, slices, stored)
+_READERS = (adapters, copies, descents, orders, rates, samplers, saving, slices, stored)
 
 
 def plainly_may_tell(text: str) -> bool:

@@ -1,0 +1,166 @@
+"""Gradient descent written out: `w -= lr * w.grad`, in loops that clear no gradient."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator
+
+from gradclinic.facts.descents import DescentByHand
+from gradclinic.frozen import frozen
+from gradclinic.static import words
+from gradclinic.static.plain.scopes import bound_by, scopes
+from gradclinic.static.syntax import children, last_name, names_in, nodes_in
+from gradclinic.static.values import FunctionNode
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_DESCENDS = re.compile(r"(=|_\().*\.grad\b")
+_IN_PLACE = frozenset({"sub_", "add_", "copy_"})
+_CLEARS = frozenset({"step", "setattr", "grad_", "fill_"})
+"""An optimizer beside it is the business of those who follow optimizers."""
+_SOUNDS_CLEARING = re.compile(r"zero|clear|reset|clean", re.I)
+_MERELY_COMPUTE = frozenset({"torch", "numpy", "math", "matplotlib", "tqdm", "wandb", "time"})
+_PYTHONS_OWN = frozenset(dir(builtins)) - {"setattr", "delattr", "exec", "eval"}
+
+
+@frozen
+class _File:
+    functions: dict[str, list[FunctionNode]]
+    known: frozenset[str]
+    """What can be called without anything unseen happening, by the first part of its name."""
+
+
+def may_tell(text: str) -> bool:
+    return "backward(" in text and _DESCENDS.search(text) is not None
+
+
+def read(tree: ast.Module, text: str, path: str) -> Iterator[DescentByHand]:
+    if words.TEST_FILE.search(path):
+        return  # whose loops go a few times
+    file = None
+    for scope in scopes(tree):
+        for loop in scope.nodes:
+            if isinstance(loop, _LOOPS) and (updates := list(_updates(loop))):
+                file = file or _seen_in(tree)
+                backward = _uncleared(loop, [name for _, name in updates], file)
+                if backward is not None:
+                    names = tuple(dict.fromkeys(name for _, name in updates))
+                    yield DescentByHand(names, scope.at(backward, path), scope.at(updates[0][0], path))
+
+
+def _updates(loop: ast.stmt) -> Iterator[tuple[ast.AST, str]]:
+    """What each iteration updates by its gradient: by itself, or in a loop over the parameters."""
+    for part in _straight_in(loop):
+        if isinstance(part, ast.For) and isinstance(part.target, ast.Name):
+            for inner in nodes_in(part):
+                if _updated(inner) == part.target.id:
+                    yield inner, ast.unparse(part.iter)
+        elif (name := _updated(part)) is not None:
+            yield part, name
+
+
+def _straight_in(loop: ast.stmt) -> Iterator[ast.AST]:
+    """What one iteration does, without the loops in it."""
+    waiting = list(children(loop))
+    for part in waiting:  # which grows meanwhile
+        yield part
+        if not isinstance(part, (*_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            waiting += children(part)
+
+
+def _updated(part: ast.AST) -> str | None:
+    """The `w` of `w -= lr * w.grad`, `w.data = w.data - lr * w.grad`, `w.data.add_(-lr * w.grad)`."""
+    target: ast.expr
+    given: list[ast.expr]
+    if isinstance(part, ast.AugAssign) and isinstance(part.op, (ast.Add, ast.Sub)):
+        target, given = part.target, [part.value]
+    elif isinstance(part, ast.Assign) and last_name(part.targets[0]) == "data":
+        target, given = part.targets[0], [part.value]
+    elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _IN_PLACE:
+        target, given = part.func.value, [*part.args, *(keyword.value for keyword in part.keywords)]
+    else:
+        return None
+    while isinstance(target, ast.Attribute) and target.attr == "data":
+        target = target.value
+    if not isinstance(target, (ast.Name, ast.Attribute)):
+        return None
+    name = ast.unparse(target)
+    gradients = [
+        node.value
+        for value in given
+        for node in nodes_in(value)
+        if isinstance(node, ast.Attribute) and node.attr == "grad"
+    ]
+    return name if any(ast.unparse(owner) == name for owner in gradients) else None
+
+
+def _seen_in(tree: ast.Module) -> _File:
+    functions: dict[str, list[FunctionNode]] = {}
+    known = set(_PYTHONS_OWN)
+    for node in nodes_in(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            functions.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.ClassDef):
+            known.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for name in node.names:
+                origin = node.module if isinstance(node, ast.ImportFrom) else name.name
+                if (origin or "").partition(".")[0] in _MERELY_COMPUTE:
+                    known.add(name.asname or name.name.partition(".")[0])
+    return _File(functions, frozenset(known | functions.keys()))
+
+
+def _uncleared(loop: ast.stmt, names: list[str], file: _File) -> ast.Call | None:
+    """The backward of a loop that clears no gradient, as far as all of it is in sight."""
+    parts = nodes_in(loop)
+    backward = [part for part in parts if isinstance(part, ast.Call) and last_name(part.func) == "backward"]
+    if not backward or any(map(_may_clear, parts)) or any(map(_may_clear, _called(parts, file))):
+        return None
+    owners = {re.split(r"[.\[(]", name.removeprefix("self."))[0] for name in names} | set(names)
+    owners.update(part for name in names if name.startswith("[") for part in re.findall(r"\w+", name))
+    if any(not owners.isdisjoint(bound_by(part)) for part in parts):
+        return None  # made anew each time, and its gradient with it
+    known = file.known | owners
+    handed_on = [part for part in parts if isinstance(part, ast.Call) and not _is_known(part, known)]
+    if any(owners & set(names_in(arg)) for call in handed_on for arg in _given(call)):
+        return None
+    return backward[0]
+
+
+def _may_clear(part: ast.AST) -> bool:
+    if isinstance(part, ast.Attribute):
+        if part.attr in ("grad", "_grad"):
+            return not isinstance(part.ctx, ast.Load)
+        return part.attr in _CLEARS or bool(_SOUNDS_CLEARING.search(part.attr))
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr.endswith("_"):
+        return "grad" in names_in(part.func.value)  # `w.grad.mul_(0)`
+    if isinstance(part, ast.AugAssign):
+        return "grad" in names_in(part.target)
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
+        return part.func.id in _CLEARS or bool(_SOUNDS_CLEARING.search(part.func.id))
+    return False
+
+
+def _called(parts: list[ast.AST], file: _File) -> list[ast.AST]:
+    """All that functions of the file do that the loop names, and those that they name."""
+    found: list[ast.AST] = []
+    asked: set[str] = set()
+    waiting = parts
+    while waiting:
+        names = {part.id if isinstance(part, ast.Name) else getattr(part, "attr", "") for part in waiting}
+        fresh = (names & file.functions.keys()) - asked
+        asked |= fresh
+        waiting = [part for name in fresh for node in file.functions[name] for part in nodes_in(node)]
+        found += waiting
+    return found
+
+
+def _is_known(call: ast.Call, known: frozenset[str]) -> bool:
+    """By the first part of the name, and methods of the file by the last: `F.relu(w)`, `self.forward(w)`."""
+    names = names_in(call.func)
+    return bool(names) and (names[-1] in known or names[0] in known)
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
