@@ -59,3 +59,30 @@ def test_what_one_loop_steps_another_clears(step: str, clear: str, these: str) -
 def test_what_a_loop_steps_and_nothing_clears_is_told(step: str) -> None:
     program = LOOP.format(step=FORMS[step].format(these="optimizers", act="step"), clear="pass")
     assert {code for code, _ in told(program)} == {"GC101"}
+
+
+LOADED = """
+import torch
+from store import load
+
+def main(model, loader, path, levels, schedules):
+    optimizers = []
+    for level in range(0, levels):
+        optimizers.append(torch.optim.Adam(model.part(level)))
+    if path is not None:
+        model, optimizers = load(model, optimizers, path)
+    for inputs, targets in loader:
+        {clear}
+        loss = model(inputs, targets)
+        loss.backward()
+        {step}
+"""
+
+
+@pytest.mark.parametrize(("step", "clear"), [*itertools.product(OF_A_LIST, repeat=2)])
+def test_what_a_checkpoint_brings_is_stepped_once_each(step: str, clear: str) -> None:
+    program = LOADED.format(
+        step=FORMS[step].format(these="optimizers", act="step"),
+        clear=FORMS[clear].format(these="optimizers", act="zero_grad"),
+    )
+    assert told(program) == set()

@@ -256,7 +256,8 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
         key = f"[{name_of(index)}]"
         return base.attrs.setdefault(key, Model(frozenset(f"{k}.{key}" for k in base.keys), base.name + key))
     if isinstance(base, Unknown):
-        key = f"[{name_of(index)}]"
+        # What a loop asks for by number is what another one goes over.
+        key = "[]" if isinstance(index, Num) and "index" in index.units else f"[{name_of(index)}]"
         if key not in base.attrs:
             name = str(index.value) if isinstance(index, Const) and isinstance(index.value, str) else ""
             base.attrs[key] = infer(walk, name or last_name(node.value), base.path + key)

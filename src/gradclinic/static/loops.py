@@ -92,6 +92,8 @@ def _known(source: Value) -> int:
 def _range_count(walk: Walk, source: Range, can: int) -> int:
     bound = source.bound.value if isinstance(source.bound, Num) else None
     whole_windows = 2 * walk.period
+    if can & (Can.STEP | Can.BACKWARD) == Can.STEP and not _exact(source):
+        return 1  # `for i in range(len(optimizers)): optimizers[i].step()`, each of them once
     if bound is None:
         return whole_windows
     if bound <= LONGEST_EXACT:
