@@ -115,6 +115,22 @@ def run(model, batches, optimizer, updates):
         optimizer.zero_grad()
 """
 
+LOSSES_TAKEN_APART_FOR_PRIVACY = """
+from privacy import PrivacyEngine
+
+def run(model, loader, batch, micro, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    engine = PrivacyEngine(model, batch_size=batch, epochs=epochs, loss_reduction="mean")
+    engine.attach(optimizer)
+    accumulate = batch // micro
+    for epoch in range(epochs):
+        for i, (x, y) in enumerate(loader):
+            F.cross_entropy(model(x), y).backward()
+            if (i + 1) % accumulate == 0 or i + 1 == len(loader):
+                optimizer.step()
+                optimizer.zero_grad()
+"""
+
 PROGRAMS = {name: text for name, text in list(globals().items()) if name.isupper() and name != "TORCH"}
 
 

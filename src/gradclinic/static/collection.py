@@ -111,6 +111,8 @@ class Collection:
         """Whether `module.training = False` is written somewhere, which is not followed."""
         self.defers = False
         """Whether ranks may exchange gradients at times that the file decides in ways not followed."""
+        self.privately = False
+        """Whether an engine of differential privacy is at work, which takes the losses of a batch apart."""
         self.ignites = False
         """Whether Ignite is imported, whose engines are run."""
         self.constants: dict[str, int] = {}
@@ -279,6 +281,8 @@ class Collection:
             facts.can |= Can.FREEZE
         elif called in ("set_grad_enabled", "_set_grad_enabled", "__enter__"):
             self.switches_gradients = True
+        elif called.startswith(("PrivacyEngine", "make_private")):
+            self.privately = True
         if unfreezes(node):
             self.unfreezes = True
         if isinstance(node.func, ast.Attribute):

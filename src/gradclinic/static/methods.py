@@ -81,7 +81,7 @@ def backward(walk: Walk, loss: Value, node: ast.AST) -> None:
     tensor = loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None)
     # The steps of a sequence may well be added up: `while not done`.
     summed = not tensor.scaled and any(is_until(loop) for _, _, loop in walk.loops)
-    attrs: dict[str, object] = {"scaled": None if summed else tensor.scaled}
+    attrs: dict[str, object] = {"scaled": None if summed or walk.survey.privately else tensor.scaled}
     if tensor.scaler is not None:
         attrs["scaler"] = tensor.scaler
     if walk.autocast:
