@@ -131,6 +131,21 @@ def run(model, loader, batch, micro, epochs):
                 optimizer.zero_grad()
 """
 
+A_CLOSURE_THAT_IS_ASKED_FOR_THE_LOSS_AS_WELL = """
+def run(model, x, y, epochs):
+    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1)
+    for epoch in range(epochs):
+        def closure():
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        if epoch % 10 == 0:
+            print(epoch, closure().item())
+"""
+
 PROGRAMS = {name: text for name, text in list(globals().items()) if name.isupper() and name != "TORCH"}
 
 

@@ -86,6 +86,8 @@ def backward(walk: Walk, loss: Value, node: ast.AST) -> None:
         attrs["scaler"] = tensor.scaler
     if walk.autocast:
         attrs["autocast"] = True
+    if walk.in_step:
+        attrs["in_step"] = True
     if walk.scaling:
         walk.scaling[-1] = True
     attrs.update(ranks.reduction(walk, tensor))
@@ -148,7 +150,9 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
             open_tape(walk, node, optimizers=mine)
         result: Value = NONE
         if isinstance(closure, Func):
+            walk.in_step += 1
             result = walk.call(walk, closure, Arguments(), node)
+            walk.in_step -= 1
         elif closure is not None and not isinstance(closure, Const):
             # One that takes the loss, or options, is no optimizer of torch and may do the whole update.
             open_tape(walk, node, optimizers=mine)

@@ -102,6 +102,8 @@ class Walk:
     """Depth of blocks that switch gradients on or off by a condition that is not known."""
     autocast: list[str] = field(default_factory=list)
     """The autocast blocks around, each with its precision where that is told."""
+    in_step: int = 0
+    """Depth of closures that steps run."""
     unsynced: int = 0
     """Depth of `no_sync()` blocks."""
     reducing: dict[str, Keys] = field(default_factory=dict)
