@@ -28,6 +28,17 @@ def run(model, loader, optimizer, epochs):
         train(model, loader, optimizer)
 """
 
+EPOCHS_FROM_ONE_TO_ANOTHER = """
+from tqdm import trange
+
+def run(model, loader, args):
+    optimizer = torch.optim.AdamW(model.parameters())
+    for epoch in trange(0, int(args.epochs), desc="Epoch"):
+        for x, y in loader:
+            F.cross_entropy(model(x), y).backward()  # GC101
+            optimizer.step()
+"""
+
 A_HEAD_APPLIED_BY_A_FUNCTION = """
 from predicting import predict
 

@@ -175,3 +175,27 @@ def train(model, windows):
 def test_sums_may_be_divided_as_gradients() -> None:
     assert codes_by_lint(SUMS_BROUGHT_TO_SIZE) == []
     assert "GC408" in codes_by_lint(SUMS_BROUGHT_TO_SIZE.replace("p.grad /= seen", "print(p.shape)"))
+
+
+A_COUNT_UP_TO_MORE_THAN_IS_WALKED = """
+def train(model, loader, optimizer):
+    n = 0
+    for x, y in loader:
+        (F.cross_entropy(model(x), y) / 8).backward()
+        n += 1
+        if n == 8:
+            optimizer.step()
+            optimizer.zero_grad()
+            n = 0
+
+def run(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(epochs):
+        train(model, loader, optimizer)
+"""
+
+
+def test_a_count_is_waited_for_however_far_it_goes() -> None:
+    assert "GC104" not in codes_by_lint(TORCH + A_COUNT_UP_TO_MORE_THAN_IS_WALKED)
+    undivided = A_COUNT_UP_TO_MORE_THAN_IS_WALKED.replace(" / 8)", ")")
+    assert "GC106" in codes_by_lint(TORCH + undivided)

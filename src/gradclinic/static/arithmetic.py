@@ -131,7 +131,7 @@ def compare_tally(walk: Walk, node: ast.Compare, left: Value, op: ast.cmpop, rig
     if last_name(node.left) not in walk.survey.tallies or not isinstance(left, Num) or left.value is None:
         return None
     limit = right.value if isinstance(right, Num) and not right.invented else None
-    if not left.invented and limit is not None and limit <= LONGEST_PERIOD:
+    if not left.invented and limit is not None and limit <= walk.period:
         return None
     if isinstance(op, (ast.GtE, ast.Gt, ast.Eq)):
         return Const(left.value >= walk.window)

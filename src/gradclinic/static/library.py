@@ -242,7 +242,7 @@ def _stream(walk: Walk, last: str, args: Arguments) -> Value:
         if last == "zip" and len(args.positional) > 1:
             return Stream(name_of(source), zipped=tuple(args.positional))
     if last == "trange":
-        return Range(source)
+        return _range(args)
     return source
 
 
