@@ -16,7 +16,9 @@ MOST_HOPS = 2
 """From a package to the module that it takes a name from."""
 ROOT_MARKS = (".git", "pyproject.toml", "setup.py")
 LARGEST = 80_000
-TELLING = (".backward(", "zero_grad(", ".step(", "clip_grad", "unscale_(", ".eval()", ".grad =", ".grad.zero")
+_ACTING = (".backward(", "zero_grad(", ".step(", "clip_grad", "unscale_(", ".eval()", ".grad =", ".grad.zero")
+_BUILDING = ("torch.optim", "import optim", "lr_scheduler")
+TELLING = (*_ACTING, *_BUILDING)
 """Without any of these words a module has nothing that an order of events could be judged by."""
 
 

@@ -239,7 +239,7 @@ def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Val
         return Unknown(path)
     if not isinstance(func.node, ast.Lambda) and is_left_open(func.node):
         return Unknown(path)
-    acts = bool(walk.can(func.node) & Can.ACT)
+    acts = bool(walk.can(func.node) & Can.ACT) and not _is_builder(walk, func.node)
     if not acts and walk.summarising >= DEEPEST_SUMMARY:
         return Unknown(path)
     frame = Frame(func.qualname, func.frame, owner=func)
@@ -257,6 +257,10 @@ def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Val
         walk.no_grad -= quiet
         walk.perhaps_no_grad -= perhaps
         walk.frame = outer
+
+
+def _is_builder(walk: Walk, node: FunctionNode | ast.Lambda) -> bool:
+    return not isinstance(node, ast.Lambda) and walk.survey.merely_builds(node)
 
 
 def without_gradients(func: Func) -> bool:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from gradclinic.facts import Location
 from gradclinic.static import words
-from gradclinic.static.abilities import Branches, Can
+from gradclinic.static.abilities import ACTS, Branches, Can
 from gradclinic.static.collection import Collection, Facts
 from gradclinic.static.syntax import (
     asks_at_zero,
@@ -25,6 +25,8 @@ from gradclinic.static.syntax import (
 )
 from gradclinic.static.values import FunctionNode, Module
 
+_MORE_THAN_BUILDS = Can.TELL | Can.BACKWARD | Can.STEP | Can.FETCH | Can.FREEZE | Can.GUARD
+_ACTING = ACTS.keys() | words.CLIPS
 _HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
 
 
@@ -47,6 +49,7 @@ class Survey(Collection):
         self.exits: set[ast.If] = set()
         """Conditions that end a loop before an iteration has done anything."""
         self._can: dict[ast.AST, int] = {}
+        self._builders: dict[FunctionNode, bool] = {}
         self._beats: dict[ast.AST, bool] = {}
         for other in {module.path: module.tree for module in modules.values()}.values():
             self.add(other)
@@ -101,6 +104,19 @@ class Survey(Collection):
         total = facts.can | self._called(facts)
         self._can[node] = total
         return total
+
+    def merely_builds(self, function: FunctionNode) -> bool:
+        """Whether all that it does is to build optimizers and schedules: which of them, its value tells."""
+        known = self._builders.get(function)
+        if known is None:
+            self._builders[function] = True  # of one that calls itself, the rest decides
+            facts = self.pieces.get(function) or Facts()
+            known = self._builders[function] = (
+                not self.can(function) & _MORE_THAN_BUILDS
+                and facts.mentions.isdisjoint(_ACTING)
+                and all(map(self.merely_builds, self._defined(facts)))
+            )
+        return known
 
     def facts(self, node: ast.AST) -> Facts | None:
         return self.pieces.get(node)
