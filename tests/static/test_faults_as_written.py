@@ -153,6 +153,25 @@ class Agent:
             self.critic_optim.step()
 """
 
+ONE_STEP_BESIDE_A_COPY_THAT_FOLLOWS = """
+import copy
+
+class Learner:
+    def __init__(self):
+        self.net = nn.Linear(4, 2)
+        self.target = copy.deepcopy(self.net)
+        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=1e-3)
+
+    def learn(self, states, rewards, after):
+        with torch.no_grad():
+            goal = rewards + 0.9 * self.target(after).max(1).values
+        loss = F.mse_loss(self.net(states).max(1).values, goal)
+        loss.backward()  # GC101
+        self.optimizer.step()
+        for slow, live in zip(self.target.parameters(), self.net.parameters()):
+            slow.data.lerp_(live.data, 0.01)
+"""
+
 LIKELIHOOD_LEFT_TO_SUBCLASSES = """
 class LabelModel(nn.Module):
     def forward(self, *args):

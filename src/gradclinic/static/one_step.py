@@ -22,8 +22,8 @@ _OF_GRADIENTS = frozenset(
         EventKind.OPAQUE,
     }
 )
-_FOR_ONE_STEP = frozenset({"deepcopy", "setattr", "clone"})
-"""Words of code that trains a copy once, compares what a step did, or clears by another name."""
+_FOR_ONE_STEP = frozenset({"deepcopy", "clone"})
+"""Words of code that trains a copy once, or compares what a step did."""
 
 
 def is_one_step(
@@ -45,10 +45,24 @@ def is_one_step(
         return False
     clears = {event.where for tape in tapes for event in tape.of_kind(EventKind.ZERO_GRAD)}
     names = names_in(tree)
-    if _FOR_ONE_STEP.intersection(names) or _has_empty_methods(owner):
+    if _FOR_ONE_STEP.intersection(names_in(node)) or _trains_a_copy(owner):
+        return False
+    if "setattr" in names or _has_empty_methods(owner):
         return False
     # One more where gradients are touched by hand.
     return names.count("zero_grad") + ("grad" in names) == len(clears)
+
+
+def _trains_a_copy(owner: ast.ClassDef) -> bool:
+    """`self.model = deepcopy(model)` that an optimizer is given; a copy that follows the model is another."""
+    copies: set[str] = set()
+    trained: set[str] = set()
+    for part in nodes_in(owner):
+        if isinstance(part, ast.Assign) and _FOR_ONE_STEP.intersection(names_in(part.value)):
+            copies.update(map(last_name, part.targets))
+        elif isinstance(part, ast.Call) and last_name(part.func) in words.TORCH_OPTIMIZERS:
+            trained.update(name for given in part.args for name in names_in(given))
+    return not copies.isdisjoint(trained)
 
 
 def clips_first(tape: Tape) -> bool:
