@@ -39,6 +39,30 @@ def run(model, loader, args):
             optimizer.step()
 """
 
+A_SCHEDULE_ON_TOP_OF_TORCHS = """
+from torch.optim.lr_scheduler import _LRScheduler
+
+class Slow(_LRScheduler):
+    def __init__(self, optimizer, total):
+        self.total = total
+        super().__init__(optimizer)
+
+    def get_lr(self):
+        return [base * (1 - self.last_epoch / self.total) for base in self.base_lrs]
+
+class Slower(Slow):
+    pass
+
+def run(model, loader, total):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = Slower(optimizer, total)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        schedule.step()  # GC112
+        optimizer.step()
+"""
+
 A_HEAD_APPLIED_BY_A_FUNCTION = """
 from predicting import predict
 
@@ -126,6 +150,16 @@ class Trainer:
 
 FAULTS = {name: text for name, text in list(globals().items()) if name.isupper() and "# GC" in text}
 MENDED = {
+    "a schedule that advances in a way of its own": (
+        "A_SCHEDULE_ON_TOP_OF_TORCHS",
+        "    def get_lr(self):",
+        """    def step(self):
+        self.last_epoch += 1
+        for group, rate in zip(self.optimizer.param_groups, self.get_lr()):
+            group["lr"] = rate
+
+    def get_lr(self):""",
+    ),
     "cleared for every batch": (
         "CLEARED_ONCE_PER_EPOCH",
         "        optimizer.step()",

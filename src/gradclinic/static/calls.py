@@ -17,6 +17,7 @@ from gradclinic.static.modules import resolved
 from gradclinic.static.opaque import call_outside, clip_parameters, clips_merely, models_in, parts
 from gradclinic.static.own_optimizers import own_optimizer
 from gradclinic.static.roles import infer
+from gradclinic.static.schedules import own_schedule
 from gradclinic.static.syntax import is_left_open
 from gradclinic.static.values import (
     NONE,
@@ -165,9 +166,9 @@ def is_module(cls: ClassDef) -> bool:
 
 
 def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Value:
-    optimizer = own_optimizer(walk, cls, args, node)
-    if optimizer is not None:
-        return optimizer
+    actor = own_optimizer(walk, cls, args, node) or own_schedule(walk, cls, args, node)
+    if actor is not None:
+        return actor
     name = cls.node.name
     instance = Instance(cls, name[0].lower() + name[1:], given=None if args.partial else args.all())
     if is_module(cls):

@@ -73,9 +73,9 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
     if name.startswith(("torch.", "einops.")):
         return _torch(walk, name, last, args, node)
     if words.SCHEDULE_BUILDERS.match(last) and schedules.gives_torchs_own(name, walk.path):
-        made = schedules.build_schedule(walk, last, args, node)
-        if made is not None:
-            return made
+        schedule = schedules.build_schedule(walk, last, args, node)
+        if schedule is not None:
+            return schedule
     if last in _THROUGH and args.positional:
         return _stream(walk, last, args)
     if last == "Engine" and name.startswith("ignite.") and args.positional:

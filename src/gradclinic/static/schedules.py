@@ -7,10 +7,11 @@ import os
 
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
+from gradclinic.static.abilities import Can
 from gradclinic.static.opaque import build, optimizers_in, parts
 from gradclinic.static.project_files import file_of, parsed
 from gradclinic.static.syntax import last_name
-from gradclinic.static.values import ActorRef, Num, Value
+from gradclinic.static.values import ActorRef, ClassDef, Func, Num, Value
 from gradclinic.static.walk import Arguments, Walk
 
 _LENGTH_POSITION = {
@@ -22,6 +23,7 @@ _LENGTH_POSITION = {
     "get_polynomial_decay_schedule_with_warmup": 2,
     "get_scheduler": 3,
 }
+_BASES = words.TORCH_SCHEDULES | {"_LRScheduler", "LRScheduler"}
 
 
 def gives_torchs_own(name: str, path: str) -> bool:
@@ -45,13 +47,30 @@ def gives_torchs_own(name: str, path: str) -> bool:
     )
 
 
-def build_schedule(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
+def own_schedule(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> ActorRef | None:
+    """The schedule that an object of a project's own class is: one on top of torch's, which advances it."""
+    if not any(map(_of_torch, cls.outside_bases())) or not optimizers_in(args.all()):
+        return None
+    step = cls.find("step")
+    if isinstance(step, Func) and walk.can(step.node) & Can.ACT:
+        return None
+    # One that advances in a way of its own may set the rate of the step that follows, and then skips none.
+    return build_schedule(walk, cls.node.name, args, node, as_torch=step is None)
+
+
+def _of_torch(base: str) -> bool:
+    return "lr_scheduler" in base and base.rpartition(".")[2] in _BASES
+
+
+def build_schedule(
+    walk: Walk, name: str, args: Arguments, node: ast.AST, *, as_torch: bool = True
+) -> ActorRef | None:
     optimizers = optimizers_in(args.all())
     if not optimizers and not args.all():
         return None
     length = _length(name, args)
     planned = length.value if isinstance(length, Num) and not length.invented else None
-    attrs = {"torch": True, "kind": name, "planned": planned, "planned_unit": _unit(length, args)}
+    attrs = {"torch": as_torch, "kind": name, "planned": planned, "planned_unit": _unit(length, args)}
     parts_of_it = {
         part.id
         for part in parts(args.all())
