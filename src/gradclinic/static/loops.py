@@ -16,7 +16,7 @@ from gradclinic.static.branches import note_exits
 from gradclinic.static.conditions import name_of, truth
 from gradclinic.static.expressions import bind, evaluate
 from gradclinic.static.iteration import item_of, items_of
-from gradclinic.static.syntax import is_window, names_in, picks_some
+from gradclinic.static.syntax import is_window, names_in, nodes_in, picks_some
 from gradclinic.static.values import ActorRef, Num, Params, Range, Seq, Value
 from gradclinic.static.walk import BreakLoop, ContinueLoop, Walk
 
@@ -76,10 +76,18 @@ def _count(walk: Walk, node: ast.For | ast.AsyncFor, source: Value, *, owns: boo
     if depth >= 1:
         return min(3 if modes.evaluates_at_times(walk, node) else 2, _known(source))
     if isinstance(source, Range):
-        return _range_count(walk, source, can)
+        return 1 if _steps_each(node, source, can) else _range_count(walk, source, can)
     if owns or walk.survey.beats_inside(node):
         return walk.data_length
     return 2
+
+
+def _steps_each(node: ast.For | ast.AsyncFor, source: Range, can: int) -> bool:
+    """`for i in range(len(optimizers)): optimizers[i].step()`, each of them once."""
+    if can & (Can.STEP | Can.BACKWARD) != Can.STEP or _exact(source) or not isinstance(node.target, ast.Name):
+        return False
+    numbered = [part for part in nodes_in(node) if isinstance(part, ast.Subscript)]
+    return any(isinstance(part.slice, ast.Name) and part.slice.id == node.target.id for part in numbered)
 
 
 def _known(source: Value) -> int:
@@ -92,8 +100,6 @@ def _known(source: Value) -> int:
 def _range_count(walk: Walk, source: Range, can: int) -> int:
     bound = source.bound.value if isinstance(source.bound, Num) else None
     whole_windows = 2 * walk.period
-    if can & (Can.STEP | Can.BACKWARD) == Can.STEP and not _exact(source):
-        return 1  # `for i in range(len(optimizers)): optimizers[i].step()`, each of them once
     if bound is None:
         return whole_windows
     if bound <= LONGEST_EXACT:
