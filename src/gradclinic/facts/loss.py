@@ -54,6 +54,8 @@ class LossCall:
     untrained: bool = False
     """It was first called before any update, by a model that nothing was loaded into."""
     calls: int = 1
+    told_at: Location | None = None
+    """Where it is told of instead: the end of a model whose file is read without that of the loss."""
 
     @property
     def last_op(self) -> Op | None:

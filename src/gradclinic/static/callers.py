@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 
@@ -16,6 +17,8 @@ MOST_FOLDERS = 40
 MOST_FILES = 300
 ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py"})
 LEVELS_UP = 2
+_TRAINS = re.compile(r"loss|criterion|train|\.fit\(", re.I)
+"""What a script speaks of that may give a model to a loss, or to one who does."""
 
 
 def callers_of(path: str, beside: Collection[str] = ()) -> list[str]:
@@ -23,8 +26,10 @@ def callers_of(path: str, beside: Collection[str] = ()) -> list[str]:
 
     Without those `beside` it that are read for themselves: they tell what they give.
     """
-    files = [file for folder in _folders(path) for file in _sources(folder)] if os.path.isfile(path) else []
-    if len(files) > MOST_FILES or "site-packages" in path:
+    if "site-packages" in path or not os.path.isfile(path):
+        return []
+    files = [file for folder in _folders(path) for file in _sources(folder)]
+    if len(files) > MOST_FILES:
         return []
     found = [path]
     for imported in found:  # which grows meanwhile
@@ -33,6 +38,12 @@ def callers_of(path: str, beside: Collection[str] = ()) -> list[str]:
             break
     runs = [file for file in found[1:] if os.path.basename(file) != "__init__.py"]
     return [file for file in runs if not words.TEST_FILE.search(file) and file not in beside][:MOST_CALLERS]
+
+
+def trainers_of(path: str, beside: Collection[str]) -> list[str]:
+    """Of those, such as may train what the file defines; nobody if one is read for itself and will tell."""
+    found = [file for file in callers_of(path) if _TRAINS.search(text_of(file))]
+    return found if not any(file in beside for file in found) else []
 
 
 def _folders(path: str) -> Iterator[str]:

@@ -8,8 +8,10 @@ from collections.abc import Collection, Iterator, Mapping
 
 from gradclinic.facts import Observation, Source
 from gradclinic.static import words
+from gradclinic.static.callers import trainers_of
 from gradclinic.static.imports import Find, imported
 from gradclinic.static.legacy import check, parse
+from gradclinic.static.model_ends import may_end
 from gradclinic.static.plain import plain_facts, plainly_may_tell
 from gradclinic.static.values import Module
 
@@ -69,7 +71,8 @@ def observe_source(
     computes = _computes(text)
     hands_on = trains and find is not None and _hands_on(text, modules)
     loops = bool(modules) or (trains and acts(text))
-    if not (computes or hands_on or tells or loops):
+    trainers = trainers_of(path, beside) if beside is not None and may_end(text) else []
+    if not (computes or hands_on or tells or loops or trainers):
         check(text, path)
         return Observation(Source.STATIC)
     tree = parse(text, path)
@@ -77,6 +80,7 @@ def observe_source(
         cases = [
             *(_loops(tree, path, modules) if loops else ()),
             *(_losses(tree, text, path, beside, computes=computes) if computes or hands_on else ()),
+            *(_endings(tree, text, path, beside or (), trainers) if trainers else ()),
             *((fact,) for fact in plain_facts(tree, text, path)),
         ]
         return Observation(Source.STATIC, tuple(cases))
@@ -93,6 +97,14 @@ def _losses(
     from gradclinic.static.flow import flow_cases
 
     return flow_cases(tree, text, path, beside, computes=computes)
+
+
+def _endings(
+    tree: ast.Module, text: str, path: str, beside: Collection[str], trainers: list[str]
+) -> Iterator[tuple[object, ...]]:
+    from gradclinic.static.flow import ending_cases
+
+    return ending_cases(tree, text, path, beside, trainers)
 
 
 def _loops(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> Iterator[tuple[object, ...]]:

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from gradclinic.facts import LossCall, Source
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
-from gradclinic.rules.loss._chain import chain_seen
+from gradclinic.rules.loss._chain import chain_seen, named, place_of
 
 rule = Rule(
     "GC401",
@@ -111,12 +111,12 @@ def normalised_twice(call: LossCall) -> Iterator[Finding]:
     last = call.last_op
     if call.loss != "cross_entropy" or last is None or last.name not in ("softmax", "log_softmax"):
         return
-    harmless = last.name == "log_softmax"
+    harmless, loss = last.name == "log_softmax", named(call, "cross-entropy")
     yield rule.finding(
-        "cross-entropy takes the log-softmax of a log-softmax: harmless, and work for nothing"
+        f"{loss} takes the log-softmax of a log-softmax: harmless, and work for nothing"
         if harmless
-        else "cross-entropy is given probabilities: softmax is applied twice",
-        call.where,
+        else f"{loss} is given probabilities: softmax is applied twice",
+        place_of(call),
         evidence={"input of the loss": chain_seen(call)},
         fix=f"remove the {last.name}"
         + (f" at line {last.where.line}" if last.where else "")

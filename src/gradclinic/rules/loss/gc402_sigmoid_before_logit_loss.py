@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from gradclinic.facts import LossCall, Source
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
-from gradclinic.rules.loss._chain import chain_seen
+from gradclinic.rules.loss._chain import chain_seen, named, place_of
 
 rule = Rule(
     "GC402",
@@ -89,9 +89,10 @@ def squashed_twice(call: LossCall) -> Iterator[Finding]:
     last = call.last_op
     if call.loss != "binary_cross_entropy_with_logits" or last is None or last.name != "sigmoid":
         return
+    loss = named(call, "the loss")
     yield rule.finding(
-        "the loss expects raw scores and is given the result of a sigmoid: it is applied twice",
-        call.where,
+        f"{loss} expects raw scores and is given the result of a sigmoid: it is applied twice",
+        place_of(call),
         evidence={"input of the loss": chain_seen(call)},
         fix="remove the sigmoid"
         + (f" at line {last.where.line}" if last.where else "")

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from gradclinic.facts import LossCall, Source
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
-from gradclinic.rules.loss._chain import chain_seen
+from gradclinic.rules.loss._chain import chain_seen, place_of
 
 rule = Rule(
     "GC403",
@@ -87,7 +87,7 @@ def two_steps_where_one_is_stable(call: LossCall) -> Iterator[Finding]:
         "sigmoid and binary cross-entropy are computed apart, and wrong outputs saturate to exactly 0 or 1"
         if seen
         else "sigmoid and binary cross-entropy are computed apart; one stable loss does both",
-        call.where,
+        place_of(call),
         evidence=evidence,
         fix="drop the sigmoid and use binary_cross_entropy_with_logits (BCEWithLogitsLoss)",
         confidence=0.9 if seen else 0.6,

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from gradclinic.facts import LossCall, Source
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
-from gradclinic.rules.loss._chain import chain_seen
+from gradclinic.rules.loss._chain import chain_seen, named, place_of
 
 rule = Rule(
     "GC404",
@@ -138,12 +138,13 @@ def not_log_probabilities(call: LossCall) -> Iterator[Finding]:
     if call.loss not in FIXES or last is None or last.name not in NOT_LOG_PROBABILITIES:
         return
     probabilities = last.name == "softmax"
-    name, fix = FIXES[call.loss]
+    usual, fix = FIXES[call.loss]
+    name = named(call, usual)
     yield rule.finding(
         f"{name} is given probabilities where it needs their logarithm"
         if probabilities
         else f"{name} is given raw scores where it needs log-probabilities",
-        call.where,
+        place_of(call),
         evidence={"input of the loss": chain_seen(call)},
         fix="use log_softmax in place of softmax" if probabilities else fix,
         confidence=0.95,

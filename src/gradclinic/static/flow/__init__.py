@@ -4,6 +4,7 @@ A file is executed once on abstract tensors, all branches joined and every loop 
 beside it asks in which order things happen, along each path; this one asks what was computed from what.
 """
 
+from gradclinic.static.flow.endings import ending_cases
 from gradclinic.static.flow.observe import flow_cases
 
-__all__ = ["flow_cases"]
+__all__ = ["ending_cases", "flow_cases"]

@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-import os
 import re
 from collections.abc import Collection, Iterator
 
 from gradclinic.facts import Location, LossCall, RetainedGraph
 from gradclinic.static import words
-from gradclinic.static.callers import MOST_CALLERS, callers_of, text_of
+from gradclinic.static.callers import MOST_CALLERS, callers_of
+from gradclinic.static.flow.executing import PATIENCE, executed, modules_named, remembers, run_by_callers
 from gradclinic.static.flow.expressions import evaluate
 from gradclinic.static.flow.graph_facts import SEEN, graph_cases, unsure_of
 from gradclinic.static.flow.kept_facts import kept_cases
 from gradclinic.static.flow.loss_facts import loss_cases
-from gradclinic.static.flow.machine import MOST_STEPS, MOST_STEPS_ELSEWHERE, Log, Machine, TooLong
-from gradclinic.static.flow.out_of_sight import RECURRENT
-from gradclinic.static.flow.running import run, run_built
+from gradclinic.static.flow.machine import MOST_STEPS, MOST_STEPS_ELSEWHERE, Log, Machine
 from gradclinic.static.flow.statements import execute
 from gradclinic.static.flow.write_facts import write_cases
-from gradclinic.static.project_files import parsed
 from gradclinic.static.values import Frame
 
-PATIENCE = 4
-"""Times as many steps may a file take that keeps a graph: what becomes of it must be seen to the end."""
 Cases = tuple[tuple[object, ...], ...]
-_KEEPS_STATE = re.compile(
-    r"\w_hidden\(|\.(c?hidden|hx)\b|stateful|\.\w*(init|reset|clear|detach|repackage)_\w*(state|memory|history)s?\(",
-    re.I,
-)
-"""What is done to a model that carries something from one call to the next."""
-_COMMENT = re.compile(r"#.*")
-_MODULE = re.compile(
-    r"(\w+)\.(?:(?:named_)?parameters|zero_grad|train|eval|(?:load_)?state_dict|requires_grad_)\("
-)
-"""Some names of optimizers are found as well, which nobody calls."""
 _RESCALES = re.compile(r"\.grad(\.data)?(\s*[/*]=|\.(div|mul)_\()")
 _RETAINS = re.compile(r"backward\([^\n]*retain_graph\s*=\s*True")
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False")
@@ -62,9 +46,9 @@ def flow_cases(
     machine.steps = MOST_STEPS if computes else MOST_STEPS_ELSEWHERE
     if _RETAINS.search(text):
         machine.steps *= PATIENCE
-        machine.models = frozenset(_MODULE.findall(text))
-    log = _executed(machine, tree, text)
-    log.remembers = bool(log.uses) and bool(log.marks) and _remembers(log, text)
+        machine.models = frozenset(modules_named(text))
+    log = executed(machine, tree, text)
+    log.remembers = bool(log.uses) and bool(log.marks) and remembers(log, text)
     log.rescales = bool(_RESCALES.search(text))
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     costs = () if words.TEST_FILE.search(path) else kept_cases(log)
@@ -80,23 +64,6 @@ def flow_cases(
     )
 
 
-def _remembers(log: Log, text: str) -> bool:
-    """Whether a model out of sight may remember: one that sounds like it, or any where the file does."""
-    code = _COMMENT.sub("", text)
-    if _KEEPS_STATE.search(code) or any(RECURRENT.search(name) for name in log.unseen):
-        return True
-    unnamed = any("()" not in name for name in log.unseen)
-    return unnamed and bool(RECURRENT.search(code))
-
-
-def _executed(machine: Machine, tree: ast.Module, text: str, calls: tuple[str, ...] = ()) -> Log:
-    try:
-        run(machine, tree, text, calls)
-    except (TooLong, RecursionError):
-        machine.log.finished = False
-    return machine.log
-
-
 def _lacks(log: Log) -> bool:
     """Whether the file itself does not tell of all its losses which they are and what they are given."""
     return not log.losses or not all(call.made_by for call in log.losses.values())
@@ -106,7 +73,7 @@ def _given_by_callers(
     tree: ast.Module, text: str, path: str, beside: Collection[str], known: Collection[Location]
 ) -> Iterator[tuple[object, ...]]:
     """What the losses of the file are given by those who call its functions, as far as it is not known."""
-    for log in _run_by_callers(tree, text, path, callers_of(path, beside), MOST_STEPS_ELSEWHERE):
+    for log in run_by_callers(tree, text, path, callers_of(path, beside), MOST_STEPS_ELSEWHERE):
         for case in loss_cases(log):
             if _is_told_here(case) and _place(case[0]).path == path and _place(case[0]) not in known:
                 yield case
@@ -121,30 +88,12 @@ def _kept_for_callers(
         return  # and there may be more
     told: set[Location] = set()
     denied: set[Location] = set()
-    for log in _run_by_callers(tree, text, path, callers, MOST_STEPS * PATIENCE):
+    for log in run_by_callers(tree, text, path, callers, MOST_STEPS * PATIENCE):
         kept = {case[0].where for case in graph_cases(log) if isinstance(case[0], RetainedGraph)}
         told |= kept
         denied |= {use.where for use in log.uses} - kept
     for where in asked & (told - denied):
         yield (RetainedGraph(where, SEEN, used=False, nodes=0),)
-
-
-def _run_by_callers(tree: ast.Module, text: str, path: str, callers: list[str], steps: int) -> Iterator[Log]:
-    """What happens to the file when it is they who call its functions."""
-    defined = tuple(node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)))
-    for caller in callers:
-        version = os.stat(caller)
-        script = parsed(caller, version.st_mtime_ns, version.st_size)
-        if script is None:
-            continue
-        machine = Machine(path, caller, Frame(""), execute, evaluate, caller, reads_all=True)
-        machine.steps = steps
-        machine.models = frozenset(_MODULE.findall(text) + _MODULE.findall(text_of(caller)))
-        log = _executed(machine, script, text_of(caller), defined)
-        with contextlib.suppress(TooLong, RecursionError):
-            run_built(machine, tree, text)
-        log.remembers = bool(log.uses) and bool(log.marks) and _remembers(log, text + text_of(caller))
-        yield log
 
 
 def _is_told_here(case: tuple[object, ...]) -> bool:
