@@ -26,6 +26,18 @@ def callers_of(path: str, beside: Collection[str] = ()) -> list[str]:
 
     Without those `beside` it that are read for themselves: they tell what they give.
     """
+    return [file for file in _scripts(path) if file not in beside][:MOST_CALLERS]
+
+
+def trainers_of(path: str, beside: Collection[str]) -> list[str]:
+    """Of those, such as may train what the file defines; nobody if one is read for itself and will tell."""
+    found = [file for file in _scripts(path) if _TRAINS.search(text_of(file))]
+    if any(file in beside for file in found):
+        return []
+    return sorted(found, key=lambda file: "backward(" not in text_of(file))[:MOST_CALLERS]
+
+
+def _scripts(path: str) -> list[str]:
     if "site-packages" in path or not os.path.isfile(path):
         return []
     files = [file for folder in _folders(path) for file in _sources(folder)]
@@ -37,13 +49,7 @@ def callers_of(path: str, beside: Collection[str] = ()) -> list[str]:
         if len(found) > MOST_CALLERS * 2:
             break
     runs = [file for file in found[1:] if os.path.basename(file) != "__init__.py"]
-    return [file for file in runs if not words.TEST_FILE.search(file) and file not in beside][:MOST_CALLERS]
-
-
-def trainers_of(path: str, beside: Collection[str]) -> list[str]:
-    """Of those, such as may train what the file defines; nobody if one is read for itself and will tell."""
-    found = [file for file in callers_of(path) if _TRAINS.search(text_of(file))]
-    return found if not any(file in beside for file in found) else []
+    return [file for file in runs if not words.TEST_FILE.search(file)]
 
 
 def _folders(path: str) -> Iterator[str]:
