@@ -156,15 +156,52 @@ def test_others_are_not_asked_and_give_nothing_wrong(project: Path, name: str, t
     assert found("engine.py") == set()
 
 
-def test_a_loss_that_a_notebook_hands_a_model_to_is_told_in_its_file(project: Path) -> None:
-    (project / "drive.py").write_text(
-        "import torch\n" + "\n" * 20 + "def fit(model, loader, criterion=torch.nn.CrossEntropyLoss()):\n"
-        "    for x, y in loader:\n        loss = criterion(model(x), y)\n        loss.backward()\n"
+DRIVE = """\
+import torch
+
+def fit(model, loader, criterion=torch.nn.{loss}()):
+    for x, y in loader:
+        criterion(model(x), y).backward()
+"""
+
+
+def notebook(*cells: str) -> str:
+    return json.dumps(
+        {"cells": [{"cell_type": "code", "source": cell} for cell in cells], "metadata": {}, "nbformat": 4}
     )
-    cell = (
-        "from torch import nn\nfrom drive import fit\n\n"
-        "other = nn.CrossEntropyLoss()\nfit(nn.Sequential(nn.Linear(4, 3), nn.Softmax(1)), loader)"
+
+
+@pytest.mark.parametrize("also", ["", "\nother = nn.CrossEntropyLoss()"])
+def test_a_model_that_a_notebook_hands_to_a_loss_is_told_in_its_cell(project: Path, also: str) -> None:
+    (project / "drive.py").write_text(DRIVE.format(loss="CrossEntropyLoss"))
+    hand = "from torch import nn\nfrom drive import fit as train{}\n\n"
+    hand += "train(nn.Sequential(nn.Linear(4, 3){}), loader)"
+    (project / "lesson.ipynb").write_text(notebook("x = 1", hand.format(also, ", nn.Softmax(1)")))
+    assert found("lesson.ipynb") == {("GC401", "lesson.ipynb", 4 + bool(also))}
+    (project / "lesson.ipynb").write_text(notebook("x = 1", hand.format(also, "")))
+    assert found("lesson.ipynb") == set()
+
+
+def test_models_that_end_alike_are_each_told(project: Path) -> None:
+    (project / "drive.py").write_text(DRIVE.format(loss="NLLLoss"))
+    head = "nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax({}))"
+    cells = [f"train({head.format(dim)}, loader)" for dim in ("dim=0", "dim=0")]
+    (project / "lesson.ipynb").write_text(
+        notebook("from torch import nn\nfrom drive import fit as train", *cells)
     )
-    notebook = {"cells": [{"cell_type": "code", "source": cell}], "metadata": {}, "nbformat": 4}
-    (project / "lesson.ipynb").write_text(json.dumps(notebook))
-    assert found("lesson.ipynb") == {("GC401", "drive.py", 24)}
+    assert found("lesson.ipynb") == {("GC410", "lesson.ipynb", 1)}
+    assert len(lint(["lesson.ipynb"], Config()).findings) == 2
+
+
+@pytest.mark.parametrize(("last", "line"), [(", nn.Softmax(1)", 5), ("", None)])
+def test_a_loss_among_other_things_that_a_module_makes(project: Path, last: str, line: int | None) -> None:
+    (project / "drive.py").write_text(DRIVE.format(loss="MSELoss"))
+    (project / "parts.py").write_text(
+        "from torch import nn\n\ndef get_parts(size):\n    return {'criterion': nn.CrossEntropyLoss()}\n"
+    )
+    (project / "main.py").write_text(
+        "from torch import nn\nfrom drive import fit as train\nfrom parts import get_parts\n\n"
+        f"model = nn.Sequential(nn.Linear(4, 3){last})\nparts = get_parts(4)\n"
+        "train(model, loader, parts['criterion'])\n"
+    )
+    assert found("main.py") == ({("GC401", "main.py", line)} if line else set())

@@ -159,7 +159,7 @@ def test_an_end_that_suits_one_of_two_scripts_is_not_told(project: Path) -> None
         ("show", "import torch\nfrom models.net import Net\n\nprint(Net()(x).argmax(1), 'trained')\n"),
         (
             "score",
-            TRAIN.partition("optimizer")[0] + "with torch.no_grad():\n    print(F.cross_entropy(model(x), y))\n",
+            TRAIN.partition("optim")[0] + "with torch.no_grad():\n    print(F.cross_entropy(model(x), y))\n",
         ),
     ],
 )

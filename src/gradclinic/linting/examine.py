@@ -90,7 +90,7 @@ def examine_text(
         from gradclinic.linting.notebooks import program  # few sources are notebooks
 
         whole = program(source.text, name)
-        observation = whole.in_cells(observe_source(whole.code.text, name))
+        observation = whole.in_cells(observe_source(whole.code.text, name, beside=beside))
         judgement = whole.in_lines(_judged(observation, name, config))
         found = whole.in_cells(tuple(_with_others(judgement, whole.code, name, config)))
     else:

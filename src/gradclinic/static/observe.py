@@ -69,7 +69,8 @@ def observe_source(
     trains = any(word in text for word in (*_HAPPENS, *_DRIVES)) and not _tests(text, path)
     modules = imported(text, find) if trains else {}
     computes = _computes(text)
-    hands_on = trains and find is not None and _hands_on(text, modules)
+    followed = find is not None or path.endswith(".ipynb")
+    hands_on = trains and followed and _hands_on(text, modules)
     loops = bool(modules) or (trains and acts(text))
     trainers = trainers_of(path, beside) if beside is not None and may_end(text) else []
     if not (computes or hands_on or tells or loops or trainers):

@@ -16,7 +16,7 @@ from gradclinic.static.flow.items import named_in
 from gradclinic.static.flow.joining import join_returned
 from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import Machine, Write
-from gradclinic.static.flow.neighbours import ENDS_OR_JUDGES, ENDS_SOMEHOW, imported
+from gradclinic.static.flow.neighbours import ENDS_OR_JUDGES, imported
 from gradclinic.static.flow.out_of_sight import A_MODEL, out_of_sight
 from gradclinic.static.flow.padding import fill_up, loaded, padding_of
 from gradclinic.static.flow.tensors import cut_off, derived
@@ -72,7 +72,6 @@ _NOT_THE_PROJECT = (
 )
 
 
-_CHOOSES = words.Pattern(r"loss|criterion", re.I)
 _BARS = words.names("tqdm tqdm_notebook track progress_bar ProgressBar")
 """Give what they are given, and show how far it has come."""
 
@@ -244,12 +243,11 @@ def _method_of_instance(
     return out_of_sight(machine, Unknown(base.name), attr, args, node)
 
 
-def _asked_for(name: str, args: Arguments) -> re.Pattern[str] | None:
+def _asked_for(args: Arguments) -> re.Pattern[str] | None:
     """What a module must speak of: what becomes of a loss or a model is seen where it is handed to, whatever
-    that is about; a class may be given its model later, and matters if it has a loss for it."""
-    if any(isinstance(value, (Chain, Either, Instance, Loss)) for value in args.all()):
-        return None
-    return ENDS_SOMEHOW if name.islower() and not _CHOOSES.search(name) else ENDS_OR_JUDGES
+    that is about; what makes either speaks of it."""
+    handed = any(isinstance(value, (Chain, Either, Instance, Loss)) for value in args.all())
+    return None if handed else ENDS_OR_JUDGES
 
 
 def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
@@ -268,7 +266,7 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
     if name.startswith("builtins."):
         return collections.call_builtin(machine, last, args, node)
     if not name.startswith(_NOT_THE_PROJECT):
-        found = imported(machine, name, about=_asked_for(last, args))
+        found = imported(machine, name, about=_asked_for(args))
         if found is not None:
             return call(machine, found, args, node, last)
     if last in _BARS and args.positional:

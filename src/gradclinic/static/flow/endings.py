@@ -23,17 +23,31 @@ def ending_cases(
     given: dict[Location, list[LossCall]] = {}
     for log in run_by_callers(tree, text, path, trainers, MOST_STEPS):
         for case in loss_cases(log):
-            calls = [fact for fact in case if isinstance(fact, LossCall)]
-            ends = {_end(call, path) for call in calls}
-            where = ends.pop() if len(ends) == 1 else None
-            if where is not None and not any(call.where.path in (path, *beside) for call in calls):
-                given.setdefault(where, []).append(calls[0])
-    for where, calls in given.items():
+            end = _end_of(case, path, beside)
+            if end is not None:
+                given.setdefault(end, []).extend(fact for fact in case if isinstance(fact, LossCall))
+    for end, calls in given.items():
         # Where one script is right to end in it, it is another's loss that is wrong.
         training = [call for call in calls if call.trains]
         if training and len({call.loss for call in calls}) == 1:
-            first = training[0]
-            yield (LossCall(first.loss, first.where, first.made_by, told_at=where),)
+            yield (_told_at(end, training[0]),)
+
+
+def told_in(path: str, case: tuple[object, ...], beside: Collection[str]) -> tuple[object, ...]:
+    """The same, told where the model ends if that is in this file, and the loss in none that is read."""
+    end = _end_of(case, path, beside)
+    return tuple(_told_at(end, fact) if isinstance(fact, LossCall) and end else fact for fact in case)
+
+
+def _told_at(end: Location, call: LossCall) -> LossCall:
+    return LossCall(call.loss, call.where, call.made_by, trains=call.trains, told_at=end)
+
+
+def _end_of(case: tuple[object, ...], path: str, beside: Collection[str]) -> Location | None:
+    """Where in the file at `path` all that the case tells of ends, if the loss is not told of itself."""
+    ends = {_end(fact, path) if isinstance(fact, LossCall) else None for fact in case}
+    apart = all(isinstance(fact, LossCall) and fact.where.path not in (path, *beside) for fact in case)
+    return ends.pop() if apart and len(ends) == 1 else None
 
 
 def _end(call: LossCall, path: str) -> Location | None:

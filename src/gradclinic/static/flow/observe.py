@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from gradclinic.facts import Location, LossCall, RetainedGraph
 from gradclinic.static import words
 from gradclinic.static.callers import MOST_CALLERS, callers_of
+from gradclinic.static.flow.endings import told_in
 from gradclinic.static.flow.executing import PATIENCE, executed, modules_named, remembers, run_by_callers
 from gradclinic.static.flow.expressions import evaluate
 from gradclinic.static.flow.graph_facts import SEEN, graph_cases, unsure_of
@@ -54,6 +55,8 @@ def flow_cases(
     costs = () if words.TEST_FILE.search(path) else kept_cases(log)
     cases = (*loss_cases(log), *graph_cases(log), *write_cases(log), *costs)
     own = tuple(case for case in cases if _place(case[0]).path == path or _is_told_here(case))
+    if beside is not None:
+        own = tuple(told_in(path, case, beside) for case in own)
     if not computes or beside is None:
         return own
     known = {_place(case[0]) for case in own if _is_told_here(case)}
