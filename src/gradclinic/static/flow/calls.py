@@ -12,14 +12,14 @@ from gradclinic.static.flow import torch_names as torch
 from gradclinic.static.flow.fitting import LOSS_KEYWORDS, handed_together
 from gradclinic.static.flow.functions import call_function, instantiate, is_module, replaces_output
 from gradclinic.static.flow.heads import replaced_head
-from gradclinic.static.flow.items import named_in
+from gradclinic.static.flow.items import named_in, zipped
 from gradclinic.static.flow.joining import join_returned
-from gradclinic.static.flow.losses import call_loss
+from gradclinic.static.flow.losses import SETTINGS, call_loss, loss_below
 from gradclinic.static.flow.machine import Machine, Write
 from gradclinic.static.flow.neighbours import ENDS_OR_JUDGES, imported
 from gradclinic.static.flow.out_of_sight import A_MODEL, out_of_sight
 from gradclinic.static.flow.padding import fill_up, loaded, padding_of
-from gradclinic.static.flow.tensors import cut_off, derived
+from gradclinic.static.flow.tensors import cut_off, derived, reshaped
 from gradclinic.static.flow.torch_calls import call_tensor, call_torch, duplicated, run_backward, weights_of
 from gradclinic.static.flow.values import (
     BUILT,
@@ -34,6 +34,7 @@ from gradclinic.static.flow.values import (
     as_tensor,
     changed,
     flows_in,
+    made_of,
     shadowed,
 )
 from gradclinic.static.values import (
@@ -72,6 +73,9 @@ _NOT_THE_PROJECT = (
 )
 
 
+_APPLIES = {"data_parallel": 1, "functional_call": 2}
+"""Functions of torch that run the module they are given first, and where what they run it on stands."""
+_REARRANGES = words.names("rearrange repeat")
 _BARS = words.names("tqdm tqdm_notebook track progress_bar ProgressBar")
 """Give what they are given, and show how far it has come."""
 
@@ -134,6 +138,10 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
         return call_tensor(machine, base, attr, args, node)
     if isinstance(base, Lib):
         return _library(machine, f"{base.name}.{attr}", args, node)
+    if attr == "module" and isinstance(base, (Layer, Chain, Instance)) and args.all():
+        return call(machine, base, args, node, attr)
+    if attr == "step":
+        _run_closures(machine, args, node)
     if attr in _BACKWARDS and not isinstance(base, Instance):
         given = args.get(0, "loss")
         if given is None and _is_number(node.func):
@@ -171,6 +179,13 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
         fill_up(base, args.positional[0] if args.positional else NONE)
         _store(base, args)
     return out_of_sight(machine, base, attr, args, node)
+
+
+def _run_closures(machine: Machine, args: Arguments, node: ast.Call) -> None:
+    """`optimizer.step(closure)` computes the loss once more, or several times."""
+    for value in args.all():
+        if isinstance(value, Func) and value.node not in machine.active:
+            call_function(machine, value, Arguments(), node)
 
 
 def _store(base: Unknown, args: Arguments) -> None:
@@ -252,8 +267,8 @@ def _asked_for(args: Arguments) -> re.Pattern[str] | None:
 
 def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
     last = name.rsplit(".", 1)[-1]
-    if name == "torch.nn.parallel.data_parallel" and len(args.positional) > 1:
-        module, given, *_ = args.positional
+    if last in _APPLIES and name.startswith("torch.") and len(args.positional) > _APPLIES[last]:
+        module, given = args.positional[0], args.positional[_APPLIES[last]]
         handed = Arguments(given.items if isinstance(given, Seq) else [given])
         return call(machine, module, handed, node, last)
     if name == "torch.utils.data.DataLoader" and not args.partial:
@@ -263,6 +278,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return call_torch(machine, name, args, node)
     if name == "builtins.getattr" and len(args.positional) == 2 and isinstance(args.positional[0], Lib):
         return named_in(args.positional[0].name, args.positional[1])
+    if name == "builtins.zip":
+        return zipped(args)
     if name.startswith("builtins."):
         return collections.call_builtin(machine, last, args, node)
     if not name.startswith(_NOT_THE_PROJECT):
@@ -271,6 +288,9 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
             return call(machine, found, args, node, last)
     if last in _BARS and args.positional:
         return args.positional[0]
+    if name.startswith("einops.") and last in _REARRANGES and args.positional:
+        given = as_tensor(args.positional[0])
+        return reshaped(given) if isinstance(given, Flow) else made_of(f"{name}()", given)
     if last == "OrderedDict":
         return collections.ordered(args)
     if name.startswith("torchvision.models."):
@@ -333,6 +353,9 @@ def _call_instance(machine: Machine, instance: Instance, args: Arguments, node: 
         if isinstance(method, Func):
             result = call_function(machine, method.of(instance), args, node)
             return changed(result, ops=()) if _HOOK in instance.attrs and isinstance(result, Flow) else result
+    loss = loss_below(instance)
+    if loss is not None:
+        return call_loss(machine, loss, args, machine.at(node))
     return out_of_sight(machine, shadowed(instance.name), "forward", args, node)
 
 
@@ -345,6 +368,11 @@ def call_super(machine: Machine, attr: str, args: Arguments, node: ast.Call) -> 
                 return call_function(
                     machine, Func(found.node, found.frame, found.qualname, owner.bound), args, node
                 )
+        loss = loss_below(owner.bound)
+        if loss is not None and attr == "__init__":
+            owner.bound.attrs[SETTINGS] = Map(dict(args.keywords.items()))
+        elif loss is not None and attr in ("forward", "__call__"):
+            return call_loss(machine, loss, args, machine.at(node))
         if attr != "__init__":
             return out_of_sight(machine, shadowed(f"super({owner.bound.name})"), attr, args, node)
     return Unknown(f"super().{attr}()")

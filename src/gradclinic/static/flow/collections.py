@@ -121,13 +121,9 @@ def call_builtin(machine: Machine, name: str, args: Arguments, node: ast.Call) -
         if isinstance(first, Loader):
             return Alike([Seq([Unknown("<index>"), first.batch])])
         if items is not None:
-            return Seq([Seq([Index(index), item]) for index, item in enumerate(items)])
+            pairs: list[Value] = [Seq([Index(index), item]) for index, item in enumerate(items)]
+            return Alike(pairs) if isinstance(first, Alike) else Seq(pairs)
         return Counted(f"enumerate({getattr(first, 'path', '')})", holds=getattr(first, "holds", ()))
-    if name == "zip":
-        rows = [items_of(value) for value in args.positional]
-        if rows and all(row is not None for row in rows):
-            return Seq([Seq(list(row)) for row in zip(*(row or [] for row in rows), strict=False)])
-        return Unknown("zip()")
     if name in ("max", "min", "abs", "round", "pow") and flows_in(first):
         return derived(machine, None, args.positional)
     if name in ("print", "str", "isinstance", "hasattr", "type", "repr", "format", "bool"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradclinic.static import words
-from gradclinic.static.flow.collections import Counted
+from gradclinic.static.flow.collections import Counted, items_of
 from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.padding import Loader
 from gradclinic.static.flow.tensors import reshaped
@@ -26,6 +26,7 @@ from gradclinic.static.flow.values import (
 )
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import Const, Lib, Map, Seq, Unknown, Value
+from gradclinic.static.walk import Arguments
 
 
 def item_at(base: Value, node: ast.Subscript, index: Value) -> Value:
@@ -108,6 +109,8 @@ def key_of(value: Value, otherwise: object) -> object:
 
 def item_of(source: Value) -> Value:
     """One item of something that is not known: a batch, if it sounds like a loader."""
+    if isinstance(source, Alike) and source.items:
+        return source.items[0]
     if isinstance(source, Loader):
         return source.batch
     if isinstance(source, Counted):
@@ -117,6 +120,24 @@ def item_of(source: Value) -> Value:
     if isinstance(source, Flow):
         return reshaped(source)
     return _batch(source.path if isinstance(source, Unknown) else "", source)
+
+
+def zipped(args: Arguments) -> Value:
+    """`zip(outputs, targets)`: as many rows as there are in what is known."""
+    known = [None if isinstance(value, Alike) else items_of(value) for value in args.positional]
+    if args.partial or not known:
+        return Unknown("zip()")
+    lengths = [len(row) for row in known if row is not None]
+    rows: list[Value] = [
+        Seq(
+            [
+                item_of(value) if row is None else row[index]
+                for value, row in zip(args.positional, known, strict=True)
+            ]
+        )
+        for index in range(min(lengths, default=1))
+    ]
+    return Seq(rows) if lengths else Alike(rows)
 
 
 def _batch(path: str, source: Value) -> Value:

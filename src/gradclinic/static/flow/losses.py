@@ -5,12 +5,30 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gradclinic.facts import Location, LossCall, Op
+from gradclinic.static import words
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import derived
-from gradclinic.static.flow.torch_names import SETTINGS_AT
+from gradclinic.static.flow.torch_names import LOSSES, SETTINGS_AT
 from gradclinic.static.flow.values import Flow, Loss, as_tensor, changed
-from gradclinic.static.values import Const, Unknown, Value
+from gradclinic.static.values import Const, Instance, Map, Unknown, Value
 from gradclinic.static.walk import Arguments
+
+SETTINGS = "<settings>"
+"""What one of a project's classes holds the keywords by that it gave to the loss it is built on."""
+_KEEPS = words.Pattern(r"^(clamp|clip|interpolate|upsampl\w*|(adaptive_?)?avg_?pool\dd|mean)$")
+"""Operations that make probabilities of probabilities."""
+
+
+_SQUASHED = ("softmax", "sigmoid")
+
+
+def loss_below(instance: Instance) -> Loss | None:
+    """The loss of torch that its class is built on, `class Smoothed(nn.CrossEntropyLoss)`."""
+    bases = [base.rpartition(".") for base in instance.cls.outside_bases() if base.startswith("torch.")]
+    names = [LOSSES[last] for _, _, last in bases if last in LOSSES]
+    given = instance.attrs.get(SETTINGS)
+    settings = given.items if isinstance(given, Map) else {}
+    return Loss(names[0], {str(name): value for name, value in settings.items()}) if names else None
 
 
 def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) -> Value:
@@ -33,7 +51,7 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
     call = machine.log.losses[id] = LossCall(
         loss=loss.name,
         where=chosen,
-        made_by=_trail(given),
+        made_by=_trail(loss.name, given),
         reduction=reduction,
         trains=not machine.no_grad,
         ignore_index=_number(settings.get("ignore_index")),
@@ -41,7 +59,9 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
     )
     if isinstance(given, Flow) and not given.ops and given.choices and _serves_all(machine):
         for trail in given.choices:
-            machine.log.chosen[chosen, trail[0]] = replace(call, made_by=_trail(changed(given, ops=trail)))
+            machine.log.chosen[chosen, trail[0]] = replace(
+                call, made_by=_trail(loss.name, changed(given, ops=trail))
+            )
     return changed(result, scalar=reduction in ("mean", "sum"), losses=frozenset({id}), padded=None)
 
 
@@ -50,10 +70,15 @@ def _serves_all(machine: Machine) -> bool:
     return not (machine.branch or machine.choosing or any(machine.narrowed))
 
 
-def _trail(given: Value) -> tuple[Op, ...]:
+def _trail(loss: str, given: Value) -> tuple[Op, ...]:
     if not isinstance(given, Flow) or not given.ops:
         return ()
     first, *rest = given.ops
+    if loss != "binary_cross_entropy" and any(op.name in _SQUASHED for op in rest):
+        # What was done to probabilities left them what they are; who clamps before a logarithm knows.
+        behind = next(number for number, op in enumerate(given.ops) if not _KEEPS.match(op.name))
+        if behind and given.ops[behind].name in _SQUASHED:
+            return (replace(given.ops[behind], dim=None), *given.ops[behind + 1 :])
     # Which axis is which is known only as long as nothing was turned around since.
     if given.reshaped or not given.batched:
         first = replace(first, dim=None)

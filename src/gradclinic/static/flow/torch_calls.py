@@ -7,6 +7,15 @@ from dataclasses import replace
 
 from gradclinic.facts import CutKind, DomainEdge, Location, Op
 from gradclinic.static.flow import torch_names as torch
+from gradclinic.static.flow.creating import (
+    alike,
+    created,
+    filled,
+    is_size,
+    is_true,
+    padded,
+    that_are_there,
+)
 from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import Machine, Use
 from gradclinic.static.flow.padding import padding_of
@@ -23,6 +32,7 @@ from gradclinic.static.flow.tensors import (
 )
 from gradclinic.static.flow.values import (
     NO_IDS,
+    NOTHING,
     Alike,
     Chain,
     Flow,
@@ -79,7 +89,7 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
     if last in _MACHINERY:
         return Unknown(f"{name}()")
     if last == "pad_sequence":
-        return _padded(args)
+        return padded(args)
     if ".data." in name or (".utils." in name and last != "checkpoint"):
         return Unknown(f"{name}()")
     if _is_class(name, last):
@@ -87,20 +97,23 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
     row = None if isinstance(first, Flow) else padding_of(first)
     if row is not None and (last in torch.COPYING or last in ("as_tensor", "asarray")):
         return Flow(grad=False, padded=row)
-    if last in torch.COPYING and args.positional and not _is_size(args):
-        return copied(machine, first, where, leaf=_is_true(args.keywords.get("requires_grad")))
+    if last in torch.COPYING and args.positional and not is_size(args):
+        made = copied(machine, first, where, leaf=is_true(args.keywords.get("requires_grad")))
+        none = node.args and isinstance(node.args[0], ast.List) and not node.args[0].elts
+        return changed(made, filled=NOTHING) if none else made
     if last in ("from_numpy", "as_tensor", "asarray") and flows_in(first):
         lost = flows_in(first)[0]
         return changed(lost, form="tensor") if lost.form != "tensor" else lost
     if last in torch.CREATING and not last.endswith("_like"):
-        return changed(_created(args, blank=last in torch.BLANK), filled=_filled(last, args))
+        return changed(created(args, blank=last in torch.BLANK), filled=filled(last, args))
     if last.endswith("_like"):
         return Flow(grad=False, blank=last in torch.BLANK)
     if last in ("stack", "cat", "hstack", "vstack", "concat", "concatenate"):
-        return changed(concatenated(machine, Op(last, where), first), ops=_alike(first), reshaped=True)
+        first = that_are_there(first) if last != "stack" else first
+        return changed(concatenated(machine, Op(last, where), first), ops=alike(first), reshaped=True)
     if last == "checkpoint":
         return derived(machine, Op(last, where), args.positional[1:], owners=frozenset({machine.new_id()}))
-    if last == "Variable" and isinstance(first, Flow) and _is_true(args.keywords.get("requires_grad")):
+    if last == "Variable" and isinstance(first, Flow) and is_true(args.keywords.get("requires_grad")):
         return new_leaf(changed(first))
     if isinstance(first, Flow):
         return call_tensor(
@@ -109,37 +122,8 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
     return derived(machine, _op(last, args, where, skip=1), args.all())
 
 
-def _alike(source: Value) -> tuple[Op, ...]:
-    items = source.items if isinstance(source, Seq) else []
-    trails = [item.ops for item in items if isinstance(item, Flow)]
-    same = trails and len(trails) == len(items) and all(t and t[0].name == trails[0][0].name for t in trails)
-    return trails[0] if same else ()
-
-
-def _padded(args: Arguments) -> Flow:
-    filler = args.get(2, "padding_value") or Const(0)
-    known = filler.value if isinstance(filler, Const) and isinstance(filler.value, (int, float)) else None
-    return Flow(grad=False, padded=int(known) if known is not None and not args.partial else None)
-
-
-def _filled(name: str, args: Arguments) -> object:
-    """What a new tensor is full of."""
-    value = args.get(1, "fill_value") if name == "full" else None
-    number = value.value if isinstance(value, Const) else None
-    return 0 if name == "zeros" else number if type(number) is int else None
-
-
 def _is_class(name: str, last: str) -> bool:
     return last[:1].isupper() and ("nn." in name or "distributions" in name) and last != "Variable"
-
-
-def _is_size(args: Arguments) -> bool:
-    """`torch.Tensor(3, 4)` and `torch.FloatTensor(n, m)` are given extents, not values."""
-    return len(args.positional) > 1 or (isinstance(args.positional[0], Const) and not args.keywords)
-
-
-def _is_true(value: Value | None) -> bool:
-    return isinstance(value, Const) and value.value is True
 
 
 def _parameter(machine: Machine, last: str) -> Value:
@@ -147,18 +131,6 @@ def _parameter(machine: Machine, last: str) -> Value:
         return Flow(grad=False)
     owner = frozenset({machine.new_id()})
     return Flow(owners=owner, grad=None if machine.freezes else True)
-
-
-def _created(args: Arguments, *, blank: bool) -> Flow:
-    extents = args.positional
-    if len(extents) == 1 and isinstance(extents[0], Seq):
-        extents = extents[0].items
-    elif args.positional and isinstance(args.positional[-1], Seq):
-        extents = args.positional[-1].items
-    axes = len(extents) if not args.partial and len(extents) > 1 else None
-    leaf = _is_true(args.keywords.get("requires_grad"))
-    made = Flow(grad=False, axes=axes, batched=axes is not None, blank=blank and not leaf)
-    return new_leaf(made) if leaf else made
 
 
 def _layer(machine: Machine, last: str, args: Arguments, where: Location) -> Value:
@@ -213,7 +185,7 @@ def _gradient(machine: Machine, args: Arguments, node: ast.Call) -> Value:
     create = args.keywords.get("create_graph")
     where = machine.at(node)
     filled = "materialize_grads" in args.keywords or args.partial
-    unchecked = where if _is_true(args.keywords.get("allow_unused")) and not filled else None
+    unchecked = where if is_true(args.keywords.get("allow_unused")) and not filled else None
     run = derived(machine, Op("grad", where), [outputs])
     retain = args.keywords.get("retain_graph", create)
     log_use(machine, run, retain, node, whole=False)
@@ -235,7 +207,7 @@ def log_use(
 
 def switch_anomaly(machine: Machine, args: Arguments, where: Location) -> None:
     """On when it is surely on, off when it may be off."""
-    machine.anomaly = (where, machine.branch) if _is_true(args.get(0, "mode")) else None
+    machine.anomaly = (where, machine.branch) if is_true(args.get(0, "mode")) else None
 
 
 def run_backward(machine: Machine, loss: Value, args: Arguments, node: ast.Call) -> None:
@@ -269,7 +241,7 @@ def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: 
     if name in ("detach", "detach_"):
         return cut_off(flow, CutKind.DETACH, where)
     if name == "requires_grad_":
-        return new_leaf(flow) if not args.all() or _is_true(args.all()[0]) else flow
+        return new_leaf(flow) if not args.all() or is_true(args.all()[0]) else flow
     if name == "sample":
         return Flow(grad=False)
     if name in torch.UNCHANGED:

@@ -78,7 +78,7 @@ class Flow(Value):
     blank: bool = False
     """Nothing but a place to write to, as `torch.zeros(...)`."""
     filled: object = None
-    """The number that such a place is full of."""
+    """The number that such a place is full of, or NOTHING."""
     unchecked: Location | None = None
     """The `autograd.grad(allow_unused=True)` it came from: it may be None."""
 
@@ -166,6 +166,9 @@ class Index(Value):
 
     value: int
 
+
+NOTHING = "<nothing>"
+"""What a tensor without any elements is full of."""
 
 BUILT = "<built>"
 """What an Unknown holds the models by that it may be."""
