@@ -21,6 +21,10 @@ class CutKind(StrEnum):
     """Through NumPy and back."""
     GRAD = "autograd.grad"
     """A gradient taken without `create_graph`."""
+    VARIABLE = "variable"
+    """`Variable(t, requires_grad=True)`, which makes a new leaf of it."""
+    CHOICE = "choice"
+    """`argmax` and other answers that are whole numbers."""
     CHECKPOINT = "checkpoint"
     """Reentrant checkpointing that was given nothing to differentiate."""
 

@@ -12,6 +12,8 @@ HOW = {
     CutKind.TENSOR: "rewrapped by torch.tensor()",
     CutKind.NUMPY: "passed through NumPy",
     CutKind.GRAD: "taken by autograd.grad without create_graph",
+    CutKind.VARIABLE: "wrapped anew by Variable()",
+    CutKind.CHOICE: "computed of an argmax, which has no gradient",
     CutKind.CHECKPOINT: "checkpointed without a gradient",
 }
 

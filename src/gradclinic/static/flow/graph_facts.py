@@ -62,7 +62,8 @@ def _named(log: Log, owners: Ids) -> tuple[str, ...]:
 def _whole(flow: Flow) -> CutAt | None:
     if flow.cut is None or not (flow.cut.sure or flow.cut.scalar):
         return None
-    return flow.cut if flow.grad is False or (flow.cut.silenced and not flow.nodes) else None
+    alone = flow.cut.silenced and flow.known and not flow.owners
+    return flow.cut if flow.grad is False or alone else None
 
 
 def _is_shifted(flow: Flow) -> bool:

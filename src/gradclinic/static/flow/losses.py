@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradclinic.facts import Location, LossCall, Op
+from gradclinic.facts import CutKind, Location, LossCall, Op
 from gradclinic.static import words
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import derived
@@ -45,6 +45,8 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
         # If it does carry one, a backward goes through that as well.
         result = changed(result, nodes=result.nodes | target.nodes, certain=False)
     id = machine.new_id()
+    if _is_lost(given, target) and isinstance(given, Flow) and given.cut is not None:
+        result.cut = replace(given.cut, scalar=True, of_loss=True, nodes=frozenset({id}))
     # Called in another file, which knows neither the loss nor what it is given: told where it was chosen.
     told = machine.home if machine.home == machine.asked else ""
     chosen = loss.where if loss.where and loss.where.path == told != where.path else where
@@ -63,6 +65,13 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
                 call, made_by=_trail(loss.name, changed(given, ops=trail))
             )
     return changed(result, scalar=reduction in ("mean", "sum"), losses=frozenset({id}), padded=None)
+
+
+def _is_lost(given: Value, target: Value | None) -> bool:
+    """Whether what is compared with plain data was detached from its layers, and the whole loss with it."""
+    cut = given.cut if isinstance(given, Flow) and given.grad is False else None
+    detached = cut is not None and cut.sure and bool(cut.owners) and cut.kind is CutKind.DETACH
+    return detached and isinstance(target, Flow) and target.grad is False
 
 
 def _serves_all(machine: Machine) -> bool:

@@ -63,6 +63,8 @@ def derived(
     node = machine.new_id()
     if owners:
         machine.log.layered[node] = owners
+    # Whatever is made of a new leaf alone, a backward from it reaches nothing else.
+    silenced = live and not owners and not unseen and all(flow.cut and flow.cut.silenced for flow in live)
     return Flow(
         trail,
         nodes=frozenset({node}).union(*(flow.nodes for flow in (*live, *unseen))),
@@ -71,6 +73,7 @@ def derived(
         known=all(flow.known for flow in live) and not unseen,
         anew=all(flow.anew for flow in (*live, *unseen)),
         certain=all(flow.certain for flow in live),
+        cut=live[0].cut if silenced else None,
         # Past a layer, the layers behind a cut have no other way; in a sum or product they may not need one.
         paths=tuple(
             dict.fromkeys((*(cuts if owners else ()), *(path for flow in flows for path in flow.paths)))
@@ -110,7 +113,8 @@ def _switched_off(machine: Machine, flows: list[Flow], owners: Ids) -> CutAt | N
 
 def cut_off(flow: Flow, kind: CutKind, where: Location, *, form: str = "tensor") -> Flow:
     """The same values without the graph."""
-    cut = flow.cut
+    # What is chosen is data for whatever comes next; only a loss of it is worth telling.
+    cut = flow.cut if flow.cut is None or flow.cut.kind is not CutKind.CHOICE else None
     # `loss.detach().item()` is a number, whatever came first.
     furthermore = kind is CutKind.NUMPY or (kind is CutKind.ITEM and cut and cut.kind is CutKind.DETACH)
     if flow.grad is not False or (cut is not None and furthermore):
@@ -123,6 +127,13 @@ def cut_off(flow: Flow, kind: CutKind, where: Location, *, form: str = "tensor")
         flow.ops, grad=False, cut=cut, scalar=flow.scalar, form=form, axes=flow.axes, batched=flow.batched,
         padded=flow.padded, reshaped=flow.reshaped,
     )  # fmt: skip
+
+
+def chosen_from(flow: Flow, where: Location) -> Flow:
+    """Where the largest value stands."""
+    sure = flow.grad is True
+    cut = CutAt(CutKind.CHOICE, where, flow.nodes, flow.owners, scalar=False) if sure else None
+    return Flow(grad=False, cut=cut)
 
 
 def copied(machine: Machine, source: Value, where: Location, *, leaf: bool) -> Flow:
@@ -145,7 +156,11 @@ def new_leaf(flow: Flow) -> Flow:
     """
     if flow.grad is False:
         flow.grad = True
-        flow.cut = replace(flow.cut, silenced=True) if flow.cut is not None and flow.cut.scalar else None
+        cut = flow.cut
+        of_loss = cut is not None and (cut.scalar or bool(flow.losses))
+        flow.cut = replace(cut, silenced=True) if cut is not None and of_loss else None
+        if cut is not None and not of_loss:
+            flow.paths = (*flow.paths, cut)
     return flow
 
 

@@ -21,6 +21,7 @@ from gradclinic.static.flow.machine import Machine, Use
 from gradclinic.static.flow.padding import padding_of
 from gradclinic.static.flow.tensors import (
     binary,
+    chosen_from,
     concatenated,
     copied,
     cut_off,
@@ -100,7 +101,8 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
     if last in torch.COPYING and args.positional and not is_size(args):
         made = copied(machine, first, where, leaf=is_true(args.keywords.get("requires_grad")))
         none = node.args and isinstance(node.args[0], ast.List) and not node.args[0].elts
-        return changed(made, filled=NOTHING) if none else made
+        made = changed(made, filled=NOTHING) if none else made
+        return changed(made, scalar=True) if isinstance(first, Const) else made
     if last in ("from_numpy", "as_tensor", "asarray") and flows_in(first):
         lost = flows_in(first)[0]
         return changed(lost, form="tensor") if lost.form != "tensor" else lost
@@ -114,7 +116,9 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
     if last == "checkpoint":
         return derived(machine, Op(last, where), args.positional[1:], owners=frozenset({machine.new_id()}))
     if last == "Variable" and isinstance(first, Flow) and is_true(args.keywords.get("requires_grad")):
-        return new_leaf(changed(first))
+        # One that has a graph loses it, as all that are wrapped; of a loss that is surely not meant.
+        of_loss = first.grad and (first.losses or first.scalar)
+        return new_leaf(cut_off(first, CutKind.VARIABLE, where) if of_loss else changed(first))
     if isinstance(first, Flow):
         return call_tensor(
             machine, first, last, Arguments(args.positional[1:], args.keywords, args.partial), node
@@ -250,6 +254,8 @@ def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: 
         return reshaped_by(flow, name, args)
     if name in ("long", "int") and flow.grad is False:
         return flow
+    if name in ("argmax", "argmin"):
+        return chosen_from(flow, where)
     if name in torch.PLAIN or name in torch.BLANK:
         return Flow(grad=False, axes=None, blank=name in torch.BLANK)
     if name in _ARITHMETIC and args.positional:
@@ -257,7 +263,7 @@ def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: 
     if name in ("matmul", "bmm", "mm") and args.positional:
         return product(machine, where, flow, args.positional[0], axes=3 if name == "bmm" else None)
     if name in ("max", "min") and args.all() and not isinstance(args.all()[0], Flow):
-        return Seq([reshaped(derived(machine, Op(name, where), [flow])), Flow(grad=False)])
+        return Seq([reshaped(derived(machine, Op(name, where), [flow])), chosen_from(flow, where)])
     result = derived(machine, _op(name, args, where, skip=0), [flow, *args.all()])
     if name in _LOGARITHMS:
         _look_at_logarithm(machine, name, flow, result, where)

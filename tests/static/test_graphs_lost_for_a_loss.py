@@ -1,0 +1,105 @@
+"""Losses computed of what has no graph: detached first, chosen, wrapped anew, made a leaf for silence."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.reading import TORCH, marked, told
+
+LOOP = """
+from torch.autograd import Variable
+import numpy as np
+
+model = nn.Linear(4, 3)
+optimizer = torch.optim.Adam(model.parameters())
+for x, y in loader:
+    optimizer.zero_grad()
+    out = model(x)
+    {body}
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def loop(body: str) -> str:
+    return TORCH + LOOP.format(body=body.strip().replace("\n", "\n    "))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # A term whose input was detached trains nothing, whatever else trains the same layers.
+        """
+loss = F.mse_loss(out, y)
+loss = loss + 0.1 * F.l1_loss(out.detach(), y)  # GC202
+""",
+        """
+extra = F.l1_loss(out.data, y)  # GC202
+loss = F.mse_loss(out, y) + extra
+""",
+        # Made a leaf, it goes through backward and reaches nothing.
+        """
+answer = out.argmax(1)  # GC201
+loss = F.mse_loss(answer.float(), y)
+loss.requires_grad = True
+""",
+        """
+_, answer = torch.max(out, 1)  # GC201
+loss = Variable(F.l1_loss(answer.float(), y), requires_grad=True)
+""",
+        """
+with torch.no_grad():  # GC201
+    out = model(x)
+loss = F.cross_entropy(out, y)
+loss.requires_grad_(True)
+""",
+        """
+loss = F.cross_entropy(out, y)
+loss = Variable(loss, requires_grad=True)  # GC201
+""",
+        """
+each = [F.mse_loss(out, y), F.l1_loss(out, y)]
+loss = torch.tensor(each, requires_grad=True).mean() / 2  # GC203
+""",
+        """
+total = torch.tensor(0.0, requires_grad=True)
+for part in (0, 1):
+    total = total + F.mse_loss(out[part], y[part]).item()  # GC202
+loss = total
+""",
+        # An output made a leaf: the layers before it are held by the optimizer and reached by nothing.
+        """
+out = torch.from_numpy(out.detach().numpy() * 2).requires_grad_()  # GC204
+loss = F.mse_loss(out, y)
+""",
+    ],
+)
+def test_a_loss_without_the_graph_of_its_model_is_told(body: str) -> None:
+    source = loop(body)
+    assert told(source) == marked(source) != set()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # Both ways around, as of codes and what they stand for.
+        "loss = F.mse_loss(out.detach(), model(-x)) + F.mse_loss(out, model(-x).detach())",
+        # The target may carry the graph.
+        "loss = F.mse_loss(out, y) + F.l1_loss(out.detach(), embed(x))",
+        # What is computed of it after the cut has layers of its own.
+        "loss = F.mse_loss(out, y) + F.cross_entropy(judge(out.detach()), y)",
+        "head = nn.Linear(3, 3)\nloss = F.mse_loss(out, y) + F.cross_entropy(head(out.detach()), y)",
+        # Answers pick, and numbers are printed.
+        "best = out.argmax(1)\nloss = F.mse_loss(out.gather(1, best[:, None]), y)",
+        "values, best = out.max(1)\nloss = F.mse_loss(values, y)\nprint((best == y).float().mean())",
+        "best = out.argmax(1)\nloss = F.cross_entropy(out, y) + 0 * F.mse_loss(model(x), best)",
+        # Leaves that are data.
+        "x = Variable(x, requires_grad=True)\nloss = F.mse_loss(model(x), y)",
+        "x = torch.tensor(x.numpy(), requires_grad=True)\nloss = F.mse_loss(model(x), y)",
+        # Made a leaf for its own gradient, while the layers before it are trained as well.
+        "seen = torch.tensor(out.detach().numpy())\nseen.requires_grad_()\nloss = (seen * out - y).mean()",
+        "total = torch.tensor(0.0, requires_grad=True)\ntotal = total + F.mse_loss(out, y)\nloss = total",
+    ],
+)
+def test_a_loss_that_trains_something_is_left_alone(body: str) -> None:
+    assert told(loop(body)) == set()
