@@ -47,6 +47,8 @@ def collated(collate: str, *, settings: str = "", source: str = "loader", loss: 
         collated(PADDED, loss=f"{ALL}  # GC406"),
         collated(PADDED, source="tqdm(loader)", loss=f"{ALL}  # GC406"),
         collated(PADDED, settings="ignore_index=-1", loss=f"{ALL}  # GC406"),
+        collated(PADDED.replace("PAD", "vocabulary['<pad>']"), loss=f"{ALL}  # GC406"),
+        collated(PADDED.replace("PAD", "tokenizer.pad_token_id"), loss=f"{ALL}  # GC406"),
         collated(WRITTEN.format(made="zeros(len(tgt), 30).long()"), loss=f"{ALL}  # GC406"),
         collated(WRITTEN.format(made="full((len(tgt), 30), PAD)"), loss=f"{ALL}  # GC406"),
         collated(
@@ -65,7 +67,10 @@ def test_padding_of_a_collating_function_reaches_the_loss(source: str) -> None:
         collated(PADDED, settings="ignore_index=PAD"),
         collated(PADDED, settings="ignore_index=dataset.pad"),
         collated(PADDED.replace("PAD", "-100")),
-        collated(PADDED.replace("PAD", "vocabulary['<pad>']")),
+        collated(PADDED.replace("PAD", "choose_pad()")),
+        collated(PADDED.replace("PAD", "config['pad']")),
+        collated(PADDED.replace("PAD", "vocabulary['<pad>']"), settings="ignore_index=vocabulary['<pad>']"),
+        collated(PADDED.replace("PAD", "labels['pad']")),
         collated(PADDED, loss="criterion(out[tgt != PAD], tgt[tgt != PAD])"),
         collated(PADDED, loss="criterion(out, pack_padded_sequence(tgt, dataset.lengths)[0])"),
         collated(PADDED, settings="reduction='none'", loss=f"({ALL} * weights).sum()"),
@@ -113,6 +118,7 @@ def train(model, rows):
     [
         "row += [self.pad] * (self.size - len(row))",
         "row = row + [self.pad] * (self.size - len(row))",
+        "row = (row + [self.pad] * (self.size - len(row)))[1:]",
         "row.extend([self.pad] * (self.size - len(row)))",
         "n_pad = self.size - len(row)\n        row = [self.pad] * n_pad + row",
     ],

@@ -45,7 +45,8 @@ class LossCall:
     """Smallest and largest class index given, over the calls looked at."""
     padding_share: float | None = None
     """Share of the target that is one constant filling the ends of rows; None when not looked at."""
-    padding_value: int | None = None
+    padding_value: int | str | None = None
+    """In source it may be known by its name alone."""
     saturated_share: float | None = None
     """Largest share of input probabilities seen that are exactly 0 or 1, and wrong."""
     first_value: float | None = None

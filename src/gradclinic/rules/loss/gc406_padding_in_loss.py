@@ -103,7 +103,11 @@ def padding_counts(call: LossCall) -> Iterator[Finding]:
             call.where,
             fix=Fix(
                 f"pass ignore_index={call.padding_value}",
-                changes=(Keyword(call.where, call.loss, "ignore_index", str(call.padding_value)),),
+                changes=(
+                    (Keyword(call.where, call.loss, "ignore_index", str(call.padding_value)),)
+                    if isinstance(call.padding_value, int)
+                    else ()  # A name may mean nothing where the loss is made.
+                ),
             ),
             confidence=0.8,
         )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+
 from gradclinic.facts import Op
 from gradclinic.static.flow import torch_names as torch
+from gradclinic.static.flow.padding import known_padding
 from gradclinic.static.flow.tensors import new_leaf
 from gradclinic.static.flow.values import NOTHING, Alike, Flow
 from gradclinic.static.values import Const, Seq, Value
@@ -46,10 +49,14 @@ def is_size(args: Arguments) -> bool:
     return len(args.positional) > 1 or (isinstance(args.positional[0], Const) and not args.keywords)
 
 
-def padded(args: Arguments) -> Flow:
+def padded(args: Arguments, node: ast.Call) -> Flow:
     filler = args.get(2, "padding_value") or Const(0)
-    known = filler.value if isinstance(filler, Const) and isinstance(filler.value, (int, float)) else None
-    return Flow(grad=False, padded=int(known) if known is not None and not args.partial else None)
+    if isinstance(filler, Const) and type(filler.value) is float:
+        filler = Const(int(filler.value))
+    by_position = node.args[2] if len(node.args) > 2 else None
+    written = next((item.value for item in node.keywords if item.arg == "padding_value"), by_position)
+    known = known_padding(filler, written)
+    return Flow(grad=False, padded=known.value if known is not None and not args.partial else None)
 
 
 def that_are_there(source: Value) -> Value:

@@ -7,7 +7,7 @@ import ast
 from gradclinic.static import words
 from gradclinic.static.flow.collections import Counted, items_of
 from gradclinic.static.flow.joining import join
-from gradclinic.static.flow.padding import Loader
+from gradclinic.static.flow.padding import Loader, kept_padding
 from gradclinic.static.flow.tensors import reshaped
 from gradclinic.static.flow.values import (
     SOME_LAYER,
@@ -52,7 +52,7 @@ def item_at(base: Value, node: ast.Subscript, index: Value) -> Value:
     if isinstance(base, Lib) and base.name.endswith(".__dict__"):
         return named_in(base.name.removesuffix(".__dict__"), index)
     if isinstance(base, Unknown):
-        return Unknown(f"{base.path}[]", holds=base.holds)
+        return Unknown(f"{base.path}[]", kept_padding(base, node.slice), base.holds)
     return Unknown("<item>")
 
 

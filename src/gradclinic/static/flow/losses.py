@@ -112,9 +112,14 @@ def _number(value: Value | None) -> int | None:
     return value.value if isinstance(value, Const) and type(value.value) is int else None
 
 
-def _padding(loss: str, target: Value | None, settings: dict[str, Value]) -> int | None:
+def _padding(loss: str, target: Value | None, settings: dict[str, Value]) -> int | str | None:
     """The padding of the target that counts in the loss."""
-    if loss not in SETTINGS_AT or not isinstance(target, Flow) or type(target.padded) is not int:
+    if loss not in SETTINGS_AT or not isinstance(target, Flow):
+        return None
+    if isinstance(target.padded, str):
+        # Whatever number it is, nothing says that it is to be left out.
+        return target.padded if settings.keys().isdisjoint({"weight", "ignore_index"}) else None
+    if type(target.padded) is not int:
         return None
     ignored = settings.get("ignore_index", Const(-100))
     if "weight" in settings or not isinstance(ignored, Const) or ignored.value == target.padded:

@@ -17,6 +17,10 @@ from gradclinic.static.walk import Arguments
 
 _FILLED_UP = "<filled up>"
 """What an Unknown holds the number by that its end is filled up with."""
+_NAMED = words.Pattern(r"^(?!.*(label|ignor|target|tgt|mask|tag)).*pad", re.I)
+"""What a number is called that fills up rows of words."""
+_LOOKED_UP = words.Pattern(r"\[\]$|\.pad_token_id$")
+"""What stands in a vocabulary is no negative number, so a loss leaves it out only if it is told to."""
 _SHORTFALL = words.Pattern(r"pad|missing|remain|short", re.I)
 _MAKES_BATCHES = words.Pattern(r"collat|pad|batch|__getitem__|tensor", re.I)
 
@@ -35,12 +39,34 @@ class Loader(Unknown):
 
 def filler_of(node: ast.AST, items: Seq) -> Value | None:
     """A number repeated as often as a row is short of a length; other repetitions may be labels."""
-    number = items.items[0] if len(items.items) == 1 else NONE
-    if not (isinstance(node, ast.BinOp) and isinstance(number, Const) and type(number.value) is int):
+    if not isinstance(node, ast.BinOp) or len(items.items) != 1:
+        return None
+    written = node.left.elts[0] if isinstance(node.left, ast.List) else None
+    number = known_padding(items.items[0], written)
+    if number is None:
         return None
     count = node.right
     short = isinstance(count, ast.BinOp) and isinstance(count.op, ast.Sub)
     return Filler([number]) if short or _SHORTFALL.search(last_name(count)) else None
+
+
+def known_padding(value: Value, written: ast.expr | None) -> Const | None:
+    """A whole number, or how one is written that a vocabulary knows."""
+    if isinstance(value, Const):
+        return value if type(value.value) is int else None
+    if not isinstance(value, Unknown) or not isinstance(written, (ast.Name, ast.Attribute, ast.Subscript)):
+        return None
+    text, path = ast.unparse(written), value.path
+    of_words = _LOOKED_UP.search(path) and not words.SETTINGS.search(path)
+    return Const(text) if of_words and _NAMED.search(text) else None
+
+
+def kept_padding(row: Unknown, part: ast.expr) -> dict[str, Value]:
+    """What `row[1:]` and `row[:-1]` are still filled up with."""
+    whole = isinstance(part, ast.Slice) and all(
+        bound is None or isinstance(bound, ast.Constant | ast.UnaryOp) for bound in (part.lower, part.upper)
+    )
+    return {_FILLED_UP: row.attrs[_FILLED_UP]} if whole and _FILLED_UP in row.attrs else {}
 
 
 def filled_up(row: Value, filler: Filler) -> Value:

@@ -90,7 +90,7 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
     if last in _MACHINERY:
         return Unknown(f"{name}()")
     if last == "pad_sequence":
-        return padded(args)
+        return padded(args, node)
     if ".data." in name or (".utils." in name and last != "checkpoint"):
         return Unknown(f"{name}()")
     if _is_class(name, last):
