@@ -166,3 +166,55 @@ def test_an_end_that_suits_one_of_two_scripts_is_not_told(project: Path) -> None
 def test_who_does_not_train_the_model_has_no_say(project: Path, name: str, text: str) -> None:
     write(project, SOFTMAX, **{name: text})
     assert found("models/net.py") == set()
+
+
+PART = NET.replace("class Net", "class Head").format(end=SOFTMAX)
+WHOLE = """\
+from torch import nn
+from models.net import Head
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 4), Head()
+
+    def forward(self, x):
+        return {output}
+"""
+HEIR = """\
+from torch import nn
+from models.net import Head
+
+class Net(Head):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 5)
+"""
+
+
+@pytest.mark.parametrize(
+    ("whole", "told"),
+    [
+        (WHOLE.format(output="self.head(self.body(x))"), True),
+        (WHOLE.format(output="self.body(x)"), False),
+        (HEIR, True),
+        (HEIR + "\n    def forward(self, x):\n        return self.body(x)\n", False),
+    ],
+)
+def test_a_model_may_end_in_a_part_or_a_base_of_another_file(project: Path, whole: str, told: bool) -> None:
+    (project / "models" / "net.py").write_text(PART)
+    (project / "models" / "whole.py").write_text(whole)
+    (project / "train.py").write_text(TRAIN.replace("models.net", "models.whole").format(loss=CROSS_ENTROPY))
+    assert found("train.py") == ({("GC401", "train.py", 10)} if told else set())
+    assert found("models/net.py") == ({("GC401", "models/net.py", 13)} if told else set())
+
+
+def test_packages_may_stand_in_a_folder_of_their_own(project: Path) -> None:
+    (project / "src" / "nets").mkdir(parents=True)
+    (project / "scripts").mkdir()
+    (project / "src" / "nets" / "__init__.py").write_text("")
+    (project / "src" / "nets" / "net.py").write_text(NET.format(end=SOFTMAX))
+    script = TRAIN.replace("models.net", "nets.net").format(loss=CROSS_ENTROPY)
+    (project / "scripts" / "train.py").write_text(script)
+    assert found("src/nets/net.py") == {("GC401", "src/nets/net.py", 13)}
+    assert found("scripts/train.py") == {("GC401", "scripts/train.py", 10)}

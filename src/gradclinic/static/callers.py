@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from gradclinic.static import words
 from gradclinic.static.imports import mentioned
-from gradclinic.static.project_files import LARGEST, file_of
+from gradclinic.static.project_files import file_of, text_of
 
 MOST_CALLERS = 4
 MOST_FOLDERS = 40
@@ -91,18 +91,3 @@ def _imports(file: str, module: str) -> bool:
     text = text_of(file)
     named = [spelled for spelled, _, _ in mentioned(text) if spelled.endswith(last)] if last in text else []
     return any(file_of(spelled, file) == module for spelled in named)
-
-
-def text_of(file: str) -> str:
-    """Empty where it cannot be read."""
-    version = os.stat(file)
-    return _read(file, version.st_mtime_ns, version.st_size) if version.st_size <= LARGEST else ""
-
-
-@lru_cache(maxsize=512)
-def _read(file: str, changed: int, size: int) -> str:
-    try:
-        with open(file, encoding="utf-8") as source:
-            return source.read()
-    except (OSError, ValueError):
-        return ""

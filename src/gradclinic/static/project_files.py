@@ -7,6 +7,7 @@ import os
 import re
 from functools import lru_cache
 
+from gradclinic.static.imports import mentioned
 from gradclinic.static.legacy import parse
 
 MOST_LEVELS = 6
@@ -27,11 +28,35 @@ def parsed(path: str, changed: int, size: int, telling: re.Pattern[str] | None =
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        if telling and os.path.basename(path) != "__init__.py" and not telling.search(text):
+        package = os.path.basename(path) == "__init__.py"
+        if telling and not (package or telling.search(text) or _takes(text, path, telling)):
             return None
         return parse(text, path)
     except (OSError, SyntaxError, ValueError, RecursionError):
         return None
+
+
+def _takes(text: str, path: str, telling: re.Pattern[str]) -> bool:
+    """Whether it defines models, and what it imports for them from its project has anything telling."""
+    if "super(" not in text or "nn." not in text:
+        return False
+    files = {file_of(spelled, path) for spelled, _, _ in mentioned(text)} - {path, None}
+    return any(telling.search(text_of(file)) for file in files if file is not None)
+
+
+def text_of(file: str) -> str:
+    """Empty where it cannot be read."""
+    version = os.stat(file)
+    return _read(file, version.st_mtime_ns, version.st_size) if version.st_size <= LARGEST else ""
+
+
+@lru_cache(maxsize=512)
+def _read(file: str, changed: int, size: int) -> str:
+    try:
+        with open(file, encoding="utf-8") as source:
+            return source.read()
+    except (OSError, ValueError):
+        return ""
 
 
 @lru_cache(maxsize=4096)
@@ -46,10 +71,18 @@ def file_of(module: str, path: str) -> str | None:
         return _module_in(folder, names)
     for _ in range(MOST_LEVELS):
         found = _module_in(folder, names)
+        if found is None and _keeps_sources(folder or os.curdir, os.getcwd() if not folder else ""):
+            found = _module_in(os.path.join(folder, "src"), names)
         if found is not None or not folder or folder == os.path.dirname(folder):
             return found
         folder = os.path.dirname(folder)
     return None
+
+
+@lru_cache(maxsize=512)
+def _keeps_sources(folder: str, here: str) -> bool:
+    """Whether a project has its packages in a folder of their own, apart from its scripts."""
+    return os.path.isdir(os.path.join(folder, "src"))
 
 
 def _module_in(folder: str, names: str) -> str | None:

@@ -8,13 +8,12 @@ import os
 import re
 from collections.abc import Iterator
 
-from gradclinic.static.callers import text_of
 from gradclinic.static.flow.expressions import evaluate
 from gradclinic.static.flow.machine import Log, Machine, TooLong
 from gradclinic.static.flow.out_of_sight import RECURRENT
 from gradclinic.static.flow.running import run, run_built
 from gradclinic.static.flow.statements import execute
-from gradclinic.static.project_files import parsed
+from gradclinic.static.project_files import parsed, text_of
 from gradclinic.static.values import Frame
 
 PATIENCE = 4
