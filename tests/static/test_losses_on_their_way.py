@@ -135,3 +135,19 @@ def test_scores_that_go_the_same_way_are_right(way: str) -> None:
 )
 def test_what_changes_the_output_on_its_way_is_minded(output: str, rest: str) -> None:
     assert told(TORCH + NET.format(output=output) + f"for x, y in loader:\n    {rest}\n") == set()
+
+
+TAKEN = """
+model = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(dim={dim})){mark}
+{batches}
+for step in range(9):
+    x, y = next(batches)
+    F.nll_loss(model(x), y).backward()
+"""
+
+
+def test_a_batch_may_be_taken_from_a_loader_by_hand() -> None:
+    source = TORCH + TAKEN.format(dim=0, mark="  # GC410", batches="batches = iter(loader)")
+    assert told(source) == marked(source) != set()
+    assert told(TORCH + TAKEN.format(dim=1, mark="", batches="batches = iter(loader)")) == set()
+    assert told(TORCH + TAKEN.format(dim=0, mark="", batches="batches = rows_of(table)")) == set()

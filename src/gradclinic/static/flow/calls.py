@@ -12,7 +12,7 @@ from gradclinic.static.flow import torch_names as torch
 from gradclinic.static.flow.fitting import LOSS_KEYWORDS, handed_together
 from gradclinic.static.flow.functions import call_function, instantiate, is_module, replaces_output
 from gradclinic.static.flow.heads import replaced_head
-from gradclinic.static.flow.items import named_in, zipped
+from gradclinic.static.flow.items import item_of, named_in, zipped
 from gradclinic.static.flow.joining import join_returned
 from gradclinic.static.flow.losses import SETTINGS, call_loss, loss_below
 from gradclinic.static.flow.machine import Machine, Write
@@ -280,6 +280,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return named_in(args.positional[0].name, args.positional[1])
     if name == "builtins.zip":
         return zipped(args)
+    if name == "builtins.next" and args.positional and isinstance(args.positional[0], Unknown):
+        return item_of(args.positional[0])
     if name.startswith("builtins."):
         return collections.call_builtin(machine, last, args, node)
     if not name.startswith(_NOT_THE_PROJECT):
