@@ -151,3 +151,64 @@ def test_a_batch_may_be_taken_from_a_loader_by_hand() -> None:
     assert told(source) == marked(source) != set()
     assert told(TORCH + TAKEN.format(dim=1, mark="", batches="batches = iter(loader)")) == set()
     assert told(TORCH + TAKEN.format(dim=0, mark="", batches="batches = rows_of(table)")) == set()
+
+
+CHAINS = [
+    """
+class Head(nn.Sequential):
+    pass
+
+model = Head(nn.Linear(4, 3), nn.{last})
+""",
+    """
+class Head(nn.Sequential):
+    def __init__(self, size):
+        super().__init__(nn.Linear(size, 3), nn.{last})
+
+model = Head(4)
+""",
+    """
+class Head(nn.Sequential):
+    def __init__(self, size):
+        super().__init__(nn.Linear(size, 3))
+        self.add_module("last", nn.{last})
+
+model = Head(4)
+""",
+    """
+class Head(nn.Sequential):
+    def __init__(self, size):
+        super(Head, self).__init__(nn.Linear(size, 3), nn.{last})
+
+    def forward(self, x):
+        return super().forward(x.flatten(1))
+
+model = Head(4)
+""",
+]
+JUDGED = "for x, y in loader:\n    F.cross_entropy(model(x), y).backward()"
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_class_may_be_a_chain_of_layers(chain: str) -> None:
+    source = f"{TORCH}{chain.format(last='Softmax(1)')}\n{JUDGED}  # GC401\n"
+    assert told(source) == marked(source) != set()
+    assert told(f"{TORCH}{chain.format(last='ReLU()')}\n{JUDGED}\n") == set()
+
+
+def test_a_chain_whose_layers_are_set_one_by_one_is_out_of_sight() -> None:
+    head = "class Head(nn.Sequential):\n    def __init__(self):\n        super().__init__()\n"
+    head += "        self.soft = nn.Softmax(1)\n        self.score = nn.Linear(3, 3)\n"
+    chain = "model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(1), Head())"
+    assert told(f"{TORCH}{head}\n{chain}\n{JUDGED}\n") == set()
+
+
+@pytest.mark.parametrize(("end", "codes"), [("'sigmoid'", True), ("None", False)])
+def test_a_library_for_segmentation_is_told_what_its_models_end_in(end: str, codes: bool) -> None:
+    source = f"""{TORCH}
+import segmentation_models_pytorch as smp
+model = smp.Unet("resnet34", classes=1, activation={end})
+for x, y in loader:
+    nn.BCEWithLogitsLoss()(model(x), y).backward()  # GC402
+"""
+    assert told(source) == (marked(source) if codes else set())

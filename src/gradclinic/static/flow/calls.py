@@ -9,12 +9,13 @@ from gradclinic.facts import CutKind, Op
 from gradclinic.static import words
 from gradclinic.static.flow import collections
 from gradclinic.static.flow import torch_names as torch
+from gradclinic.static.flow.bases import add_below, below, build_below
 from gradclinic.static.flow.fitting import LOSS_KEYWORDS, handed_together
 from gradclinic.static.flow.functions import call_function, instantiate, is_module, replaces_output
 from gradclinic.static.flow.heads import replaced_head
 from gradclinic.static.flow.items import item_of, named_in, zipped
 from gradclinic.static.flow.joining import join_returned
-from gradclinic.static.flow.losses import SETTINGS, call_loss, loss_below
+from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import Machine, Write
 from gradclinic.static.flow.neighbours import ENDS_OR_JUDGES, imported
 from gradclinic.static.flow.out_of_sight import A_MODEL, out_of_sight
@@ -75,6 +76,8 @@ _NOT_THE_PROJECT = (
 
 _APPLIES = {"data_parallel": 1, "functional_call": 2}
 """Functions of torch that run the module they are given first, and where what they run it on stands."""
+_ENDINGS = {"sigmoid": "sigmoid", "softmax": "softmax", "softmax2d": "softmax"}
+"""What models of a library for segmentation are told to end in."""
 _REARRANGES = words.names("rearrange repeat")
 _BARS = words.names("tqdm tqdm_notebook track progress_bar ProgressBar")
 """Give what they are given, and show how far it has come."""
@@ -241,6 +244,8 @@ def _method_of_instance(
     if attr in _BACKWARDS:
         run_backward(machine, args.get(0, "loss") or NONE, args, node)
         return NONE
+    if attr in ("add_module", "append"):
+        add_below(base, args)
     if attr == "add_module" and len(args.positional) == 2 and isinstance(args.positional[0], Const):
         base.attrs[str(args.positional[0].value)] = args.positional[1]
         return NONE
@@ -314,6 +319,9 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return duplicated(machine, args.positional[0], {})
     if last in torch.WRAPPING and args.positional and not isinstance(args.positional[0], Flow):
         return args.positional[0]
+    activation = args.keywords.get("activation") if name.startswith("segmentation_models_pytorch.") else None
+    if isinstance(activation, Const) and activation.value in _ENDINGS:
+        return Layer(_ENDINGS[activation.value], machine.new_id(), trainable=True, where=machine.at(node))
     _bring_together(machine, name, args, node)
     return out_of_sight(machine, Unknown(name), last, args, node)
 
@@ -355,9 +363,9 @@ def _call_instance(machine: Machine, instance: Instance, args: Arguments, node: 
         if isinstance(method, Func):
             result = call_function(machine, method.of(instance), args, node)
             return changed(result, ops=()) if _HOOK in instance.attrs and isinstance(result, Flow) else result
-    loss = loss_below(instance)
-    if loss is not None:
-        return call_loss(machine, loss, args, machine.at(node))
+    core = below(instance)
+    if core is not None:
+        return call(machine, core, args, node, "forward")
     return out_of_sight(machine, shadowed(instance.name), "forward", args, node)
 
 
@@ -370,11 +378,11 @@ def call_super(machine: Machine, attr: str, args: Arguments, node: ast.Call) -> 
                 return call_function(
                     machine, Func(found.node, found.frame, found.qualname, owner.bound), args, node
                 )
-        loss = loss_below(owner.bound)
-        if loss is not None and attr == "__init__":
-            owner.bound.attrs[SETTINGS] = Map(dict(args.keywords.items()))
-        elif loss is not None and attr in ("forward", "__call__"):
-            return call_loss(machine, loss, args, machine.at(node))
+        core = below(owner.bound)
+        if attr == "__init__":
+            build_below(owner.bound, args)
+        elif core is not None and attr in ("forward", "__call__"):
+            return call(machine, core, args, node, attr)
         if attr != "__init__":
             return out_of_sight(machine, shadowed(f"super({owner.bound.name})"), attr, args, node)
     return Unknown(f"super().{attr}()")

@@ -6,9 +6,9 @@ import ast
 import re
 
 from gradclinic.static import words
+from gradclinic.static.flow.bases import build_below
 from gradclinic.static.flow.fitting import loss_of
 from gradclinic.static.flow.joining import join_returned
-from gradclinic.static.flow.losses import SETTINGS, loss_below
 from gradclinic.static.flow.machine import DEEPEST_CALL, Machine
 from gradclinic.static.flow.values import PERHAPS_A_GRAPH, Layer, Loss, shadowed
 from gradclinic.static.syntax import is_left_open, last_name
@@ -40,10 +40,9 @@ def instantiate(machine: Machine, cls: ClassDef, args: Arguments, node: ast.AST)
     if (cls.frame.module.path or machine.home) == machine.asked:
         machine.built.append(instance)
     initialise = cls.find("__init__")
+    build_below(instance, Arguments() if isinstance(initialise, Func) else args)
     if isinstance(initialise, Func):
         call_function(machine, initialise.of(instance), args, node)
-    elif loss_below(instance) is not None:
-        instance.attrs[SETTINGS] = Map(dict(args.keywords.items()))
     elif all(base.endswith("NamedTuple") for base in cls.outside_bases()):
         names = [
             s.target.id

@@ -8,27 +8,16 @@ from gradclinic.facts import CutKind, Location, LossCall, Op
 from gradclinic.static import words
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import derived
-from gradclinic.static.flow.torch_names import LOSSES, SETTINGS_AT
+from gradclinic.static.flow.torch_names import SETTINGS_AT
 from gradclinic.static.flow.values import Flow, Loss, as_tensor, changed
-from gradclinic.static.values import Const, Instance, Map, Unknown, Value
+from gradclinic.static.values import Const, Unknown, Value
 from gradclinic.static.walk import Arguments
 
-SETTINGS = "<settings>"
-"""What one of a project's classes holds the keywords by that it gave to the loss it is built on."""
 _KEEPS = words.Pattern(r"^(clamp|clip|interpolate|upsampl\w*|(adaptive_?)?avg_?pool\dd|mean)$")
 """Operations that make probabilities of probabilities."""
 
 
 _SQUASHED = ("softmax", "sigmoid")
-
-
-def loss_below(instance: Instance) -> Loss | None:
-    """The loss of torch that its class is built on, `class Smoothed(nn.CrossEntropyLoss)`."""
-    bases = [base.rpartition(".") for base in instance.cls.outside_bases() if base.startswith("torch.")]
-    names = [LOSSES[last] for _, _, last in bases if last in LOSSES]
-    given = instance.attrs.get(SETTINGS)
-    settings = given.items if isinstance(given, Map) else {}
-    return Loss(names[0], {str(name): value for name, value in settings.items()}) if names else None
 
 
 def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) -> Value:

@@ -139,7 +139,7 @@ def _parameter(machine: Machine, last: str) -> Value:
 
 def _layer(machine: Machine, last: str, args: Arguments, where: Location) -> Value:
     if last == "Sequential":
-        return _chain(args)
+        return chain_of(args)
     if last in torch.CONTAINERS:
         first = args.positional[0] if args.positional else NONE
         items = first.items if isinstance(first, (Seq, Map)) else []
@@ -163,7 +163,7 @@ def _layer(machine: Machine, last: str, args: Arguments, where: Location) -> Val
     )
 
 
-def _chain(args: Arguments) -> Value:
+def chain_of(args: Arguments) -> Value:
     parts: list[Value] = []
     for value in args.positional:
         parts += value.items.values() if isinstance(value, Map) else [value]
