@@ -218,3 +218,16 @@ def test_packages_may_stand_in_a_folder_of_their_own(project: Path) -> None:
     (project / "scripts" / "train.py").write_text(script)
     assert found("src/nets/net.py") == {("GC401", "src/nets/net.py", 13)}
     assert found("scripts/train.py") == {("GC401", "scripts/train.py", 10)}
+
+
+@pytest.mark.parametrize(("end", "told"), [(SOFTMAX, True), ("return x", False)])
+def test_a_library_that_stands_in_the_project_brings_model_and_loss_together(
+    project: Path, end: str, told: bool
+) -> None:
+    (project / "swift_skorch.py").write_text(
+        "class SwiftNeuralNet:\n    def __init__(self, module, criterion):\n        # cross_entropy, say\n"
+        "        self.module, self.criterion = module, criterion\n"
+    )
+    rest = "from swift_skorch import SwiftNeuralNet\nSwiftNeuralNet(Net, criterion=nn.CrossEntropyLoss)\n"
+    (project / "train.py").write_text(NET.format(end=end) + rest)
+    assert found("train.py") == ({("GC401", "train.py", 15)} if told else set())

@@ -289,6 +289,7 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return item_of(args.positional[0])
     if name.startswith("builtins."):
         return collections.call_builtin(machine, last, args, node)
+    _bring_together(machine, name, args, node)
     if not name.startswith(_NOT_THE_PROJECT):
         found = imported(machine, name, about=_asked_for(args))
         if found is not None:
@@ -322,7 +323,6 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
     activation = args.keywords.get("activation") if name.startswith("segmentation_models_pytorch.") else None
     if isinstance(activation, Const) and activation.value in _ENDINGS:
         return Layer(_ENDINGS[activation.value], machine.new_id(), trainable=True, where=machine.at(node))
-    _bring_together(machine, name, args, node)
     return out_of_sight(machine, Unknown(name), last, args, node)
 
 
