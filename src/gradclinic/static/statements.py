@@ -159,6 +159,8 @@ def _match(walk: Walk, node: ast.Match) -> None:
 
 
 def _return(walk: Walk, node: ast.Return) -> None:
+    if not walk.frame.qualname:
+        return  # Astray in a cell of a notebook, which is not run; those after it are
     value = evaluate(walk, node.value) if node.value is not None else NONE
     if walk.returned and walk.summarising:
         walk.returned[-1].append(value)

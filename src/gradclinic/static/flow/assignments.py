@@ -15,7 +15,7 @@ from gradclinic.static.flow.machine import Kept, Machine
 from gradclinic.static.flow.padding import begins_row, makes_batches, number_behind
 from gradclinic.static.flow.tensors import new_leaf, overwritten, reshaped
 from gradclinic.static.flow.totals import adds_to_itself, restarted
-from gradclinic.static.flow.values import NO_IDS, Alike, Flow, Weights, changed
+from gradclinic.static.flow.values import NO_IDS, Alike, Flow, Weights, changed, shade_of
 from gradclinic.static.values import (
     NONE,
     Const,
@@ -44,9 +44,9 @@ def run_annotated(machine: Machine, node: ast.AnnAssign) -> None:
 
 
 def assign(machine: Machine, target: ast.expr, value: Value) -> None:
+    if isinstance(value, (Flow, Unknown)) and words.LOSS_NAME.search(_called(target)):
+        value = _as_loss(machine, value)
     if isinstance(target, ast.Name):
-        if isinstance(value, Flow) and not value.known and words.LOSS_NAME.search(target.id):
-            value = changed(value, scalar=True)
         _store(machine, target.id, value)
     elif isinstance(target, ast.Attribute):
         _store_attribute(machine, evaluate(machine, target.value), target, value)
@@ -57,6 +57,27 @@ def assign(machine: Machine, target: ast.expr, value: Value) -> None:
         assign(machine, target.value, value)
     elif isinstance(target, ast.Subscript):
         _store_item(machine, target, value)
+
+
+def _as_loss(machine: Machine, value: Flow | Unknown) -> Value:
+    """What is called a loss is one number; made by a call out of sight, one with a graph of its own."""
+    if isinstance(value, Flow):
+        own = value.losses or frozenset({-machine.new_id()})
+        return value if value.known else changed(value, scalar=True, losses=own)
+    if "()" not in value.path or value.attrs or machine.no_grad:
+        return value
+    shade, own = shade_of([value]) or Flow(), frozenset({-machine.new_id()})
+    return Flow(nodes=shade.nodes | own, known=False, anew=False, scalar=True, losses=own)
+
+
+def _called(target: ast.expr) -> str:
+    """What the value is called from then on: `loss`, `self.loss`, `losses["loss"]`."""
+    if isinstance(target, ast.Name):
+        return target.id
+    if isinstance(target, ast.Attribute):
+        return target.attr
+    key = target.slice if isinstance(target, ast.Subscript) else None
+    return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
 
 
 def _store(machine: Machine, name: str, value: Value) -> None:
@@ -144,7 +165,7 @@ def run_augmented(machine: Machine, node: ast.AugAssign) -> None:
     if isinstance(current, Flow):
         overwritten(machine, current, machine.at(node), _SPELLED.get(type(node.op), "in-place operator"))
     if type(current) is Seq and isinstance(value, Seq) and isinstance(node.op, ast.Add):
-        call_collection(machine, current, "extend", Arguments([value]), machine.at(node))
+        call_collection(machine, current, "extend", Arguments([value]), node)
     elif isinstance(node.op, ast.Add):
         _add_up(machine, node, node.target, current, value)
     else:
@@ -156,7 +177,8 @@ def _add_up(machine: Machine, node: ast.stmt, target: ast.expr, current: Value, 
     if isinstance(value, Flow) and isinstance(result, Flow) and not restarted(machine, node, target):
         into = current if isinstance(current, Flow) else None
         log = machine.log
-        log.kept.append(Kept(machine.at(node), value, into, 0, machine.branch, len(log.uses), log.marks))
+        where = machine.kept_at(node, value)
+        log.kept.append(Kept(where, value, into, 0, machine.branch, len(log.uses), log.marks))
     assign(machine, target, result)
 
 

@@ -79,6 +79,7 @@ _APPLIES = {"data_parallel": 1, "functional_call": 2}
 _ENDINGS = {"sigmoid": "sigmoid", "softmax": "softmax", "softmax2d": "softmax"}
 """What models of a library for segmentation are told to end in."""
 _REARRANGES = words.names("rearrange repeat")
+_AVERAGES = words.Pattern(r"Meter$|^Averager?$")
 _BARS = words.names("tqdm tqdm_notebook track progress_bar ProgressBar")
 """Give what they are given, and show how far it has come."""
 
@@ -162,7 +163,7 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
     if isinstance(base, (Layer, Chain, Listed, Loss, Either)):
         return _method_of_module(machine, base, attr, args, node)
     if isinstance(base, (Seq, Map)):
-        return collections.call_collection(machine, base, attr, args, machine.at(node))
+        return collections.call_collection(machine, base, attr, args, node)
     if attr == "scale" and len(args.positional) == 1 and isinstance(args.positional[0], Flow):
         return args.positional[0]
     if attr in ("prepare", "setup") and args.positional:
@@ -263,11 +264,12 @@ def _method_of_instance(
     return out_of_sight(machine, Unknown(base.name), attr, args, node)
 
 
-def _asked_for(args: Arguments) -> re.Pattern[str] | None:
+def _asked_for(name: str, args: Arguments) -> re.Pattern[str] | None:
     """What a module must speak of: what becomes of a loss or a model is seen where it is handed to, whatever
     that is about; what makes either speaks of it."""
-    handed = any(isinstance(value, (Chain, Either, Instance, Loss)) for value in args.all())
-    return None if handed else ENDS_OR_JUDGES
+    if any(isinstance(value, (Chain, Either, Instance, Loss)) for value in args.all()):
+        return None
+    return None if _AVERAGES.search(name) else ENDS_OR_JUDGES  # what a meter is given, it may keep
 
 
 def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
@@ -291,7 +293,7 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return collections.call_builtin(machine, last, args, node)
     _bring_together(machine, name, args, node)
     if not name.startswith(_NOT_THE_PROJECT):
-        found = imported(machine, name, about=_asked_for(args))
+        found = imported(machine, name, about=_asked_for(last, args))
         if found is not None:
             return call(machine, found, args, node, last)
     if last in _BARS and args.positional:

@@ -32,16 +32,15 @@ def perhaps(machine: Machine, value: Value) -> Value:
     return Either([value, IDENTITY]) if machine.branch and isinstance(value, Layer) else value
 
 
-def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Arguments, where: Location) -> Value:
+def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Arguments, node: ast.AST) -> Value:
     first = args.positional[0] if args.positional else NONE
     if isinstance(base, Map):
         return _mapping(base, attr, args)
     if attr in ("append", "extend"):
-        # Of several values put in as one, the first that has a graph tells what becomes of all.
-        machine.log.kept += [
-            Kept(where, flow, None, id(base), machine.branch, len(machine.log.uses), machine.log.marks)
-            for flow in [flow for flow in flows_in(first) if flow.grad is not False][:1]
-        ]
+        log = machine.log
+        for flow in _telling(machine, first):
+            where = machine.kept_at(node, flow)
+            log.kept.append(Kept(where, flow, None, id(base), machine.branch, len(log.uses), log.marks))
     if attr == "append":
         if len(base.items) < MOST_HELD:
             base.items.append(perhaps(machine, first))
@@ -58,6 +57,14 @@ def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Argument
             return base.items[-1] if base.items else Unknown("<item>")
         base.items.clear()
     return NONE
+
+
+def _telling(machine: Machine, value: Value) -> list[Flow]:
+    """Of several values put in as one, what tells of all: the loss that a backward began at, or the first
+    that has a graph."""
+    flows = [flow for flow in flows_in(value) if flow.grad is not False]
+    ends = [use.flow.nodes for use in machine.log.uses if use.whole] if len(flows) > 1 else []
+    return [flow for flow in flows if flow.nodes in ends][:1] or flows[:1]
 
 
 def _mapping(base: Map, attr: str, args: Arguments) -> Value:

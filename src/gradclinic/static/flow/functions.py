@@ -10,7 +10,7 @@ from gradclinic.static.flow.bases import build_below
 from gradclinic.static.flow.fitting import loss_of
 from gradclinic.static.flow.joining import join_returned
 from gradclinic.static.flow.machine import DEEPEST_CALL, Machine
-from gradclinic.static.flow.values import PERHAPS_A_GRAPH, Layer, Loss, shadowed
+from gradclinic.static.flow.values import PERHAPS_A_GRAPH, Layer, Loss, flows_in, shadowed
 from gradclinic.static.syntax import is_left_open, last_name
 from gradclinic.static.values import NONE, ClassDef, Const, Frame, Func, Instance, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments, ReturnValue, Stop
@@ -61,6 +61,8 @@ def call_function(machine: Machine, func: Func, args: Arguments, node: ast.AST) 
         return shadowed(path)
     frame = Frame(func.qualname, func.frame, owner=func)
     bind_parameters(machine, func, args, frame)
+    given = [flow for value in args.all() for flow in flows_in(value)]
+    machine.handed.append((machine.at(node) if isinstance(node, ast.Call) else None, given))
     outer, machine.frame = machine.frame, frame
     before, machine.path = machine.path, frame.module.path or machine.home
     quiet = any(name.rsplit(".", 1)[-1] in NO_GRAD for name in func.decorators)
@@ -76,6 +78,7 @@ def call_function(machine: Machine, func: Func, args: Arguments, node: ast.AST) 
         machine.narrowed.pop()
         machine.returned.pop()
         machine.active.pop()
+        machine.handed.pop()
         machine.no_grad = gradients
         machine.frame, machine.path = outer, before
 

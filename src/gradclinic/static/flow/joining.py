@@ -139,6 +139,10 @@ def _lost(flow: Flow, other: Flow) -> list[CutAt]:
     ]
 
 
+def _let_go(flow: Flow, other: Flow) -> bool:
+    return flow.grad is False and flow.cut is not None and not flow.cut.nodes.isdisjoint(other.nodes)
+
+
 def _joined(one: Flow, other: Flow) -> Flow:
     alike = one.nodes == other.nodes
     return Flow(
@@ -149,6 +153,7 @@ def _joined(one: Flow, other: Flow) -> Flow:
         known=one.known and other.known,
         anew=one.anew and other.anew,
         certain=one.certain and other.certain and alike,
+        spared=one.spared or other.spared or _let_go(one, other) or _let_go(other, one),
         cut=one.cut if one.cut and other.cut and one.cut.kind is other.cut.kind else None,
         terms=tuple(dict.fromkeys((*_lost(one, other), *_lost(other, one)))),
         paths=tuple(path for path in one.paths if path in other.paths),

@@ -39,7 +39,13 @@ def _spent(kept: Kept, log: Log, end: int) -> bool:
     holds_loss = flow.certain and flow.nodes in ends
     if not flow.known and not _is_loss(kept) and not holds_loss:
         return False
-    if flow.grad is False or not flow.nodes or flow.form != "tensor" or kept.holder in log.emptied:
+    if (
+        flow.grad is False
+        or flow.spared
+        or not flow.nodes
+        or flow.form != "tensor"
+        or kept.holder in log.emptied
+    ):
         return False
     # What a branch left may have been detached in it, after the backward there say.
     exact = flow.grad is None and not flow.certain

@@ -153,6 +153,8 @@ class Machine:
     stars: dict[str, list[str]] = field(default_factory=dict)
     """The modules that a file takes every name of, by its path."""
     active: list[ast.AST] = field(default_factory=list)
+    handed: list[tuple[Location | None, list[Flow]]] = field(default_factory=list)
+    """Of each function being run: where it was called, and the tensors that it was given."""
     loops: list[ast.AST] = field(default_factory=list)
     """The loops being run, innermost last."""
     restarts: dict[tuple[ast.AST, ast.AST], bool] = field(default_factory=dict)
@@ -170,6 +172,17 @@ class Machine:
         if place is None:
             place = Location(key[2], node.lineno, node.col_offset, key[1])  # type: ignore[attr-defined]
             self.places[key] = place
+        return place
+
+    def kept_at(self, node: ast.AST, flow: Flow) -> Location:
+        """Where a value is given away to be kept: by the call of the function that is handed it to do so."""
+        place = self.at(node)
+        for where, given in reversed(self.handed):
+            if where is None or not any(
+                one.losses and one.losses <= flow.losses and one.nodes <= flow.nodes for one in given
+            ):
+                break
+            place = where
         return place
 
     def new_id(self) -> int:

@@ -61,6 +61,7 @@ def _computes(machine: Machine, func: Value, name: str) -> bool:
         return False
     return bool(
         words.LOSS_FUNCTION.search(name)
+        or words.CRITERION_NAME.search(name)
         or words.MODEL_NAME.search(name)
         or (name in _FORWARDS and (words.MODEL_NAME.search(receiver) or A_MODEL.search(receiver)))
     )

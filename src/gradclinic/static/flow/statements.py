@@ -158,6 +158,8 @@ def _match(machine: Machine, node: ast.Match) -> None:
 
 
 def _return(machine: Machine, node: ast.Return) -> None:
+    if not machine.frame.qualname:
+        return  # Astray in a cell of a notebook, which is not run; those after it are
     value = evaluate(machine, node.value) if node.value is not None else NONE
     if machine.returned:
         machine.returned[-1].append(value)

@@ -74,6 +74,7 @@ def derived(
         anew=all(flow.anew for flow in (*live, *unseen)),
         certain=all(flow.certain for flow in live),
         cut=live[0].cut if silenced else None,
+        spared=any(flow.spared for flow in live),
         # Past a layer, the layers behind a cut have no other way; in a sum or product they may not need one.
         paths=tuple(
             dict.fromkeys((*(cuts if owners else ()), *(path for flow in flows for path in flow.paths)))
@@ -120,7 +121,13 @@ def cut_off(flow: Flow, kind: CutKind, where: Location, *, form: str = "tensor")
     if flow.grad is not False or (cut is not None and furthermore):
         sure = flow.grad is True
         behind = cut or CutAt(
-            kind, where, flow.nodes, flow.owners, flow.scalar, sure=sure, of_loss=bool(flow.losses)
+            kind,
+            where,
+            flow.nodes,
+            flow.owners,
+            flow.scalar,
+            sure=sure,
+            of_loss=any(id > 0 for id in flow.losses),
         )
         cut = replace(behind, kind=kind, where=where)
     return Flow(

@@ -27,6 +27,10 @@ def restarted(machine: Machine, node: ast.stmt, target: ast.expr) -> bool:
 def _starts_over(loop: ast.AST, total: ast.expr) -> bool:
     """`running = 0` within the loop that adds to it, every k-th time say."""
     name = ast.unparse(total)
+    if isinstance(total, ast.Attribute) and any(
+        isinstance(node, ast.Call) and last_name(node.func).startswith("reset") for node in nodes_in(loop)
+    ):
+        return True
     return any(
         isinstance(node, ast.Assign)
         and any(ast.unparse(target) == name for target in _each(node.targets))

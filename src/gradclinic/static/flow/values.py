@@ -54,6 +54,8 @@ class Flow(Value):
     """What else is in its graph was made by calls that are among `nodes`: only their results share it."""
     certain: bool = True
     """All of `nodes` are in its graph, whatever branch was taken."""
+    spared: bool = False
+    """On some branch it was let go of its graph: `if torch.is_tensor(value): value = value.item()`."""
     cut: CutAt | None = None
     """Why it carries no graph, where it should."""
     terms: tuple[CutAt, ...] = ()
@@ -62,7 +64,7 @@ class Flow(Value):
     """Cuts behind something it was computed from."""
     scalar: bool = False
     losses: Ids = NO_IDS
-    """The loss calls it is a sum of."""
+    """The loss calls it is a sum of; those that are not torch's have numbers below zero."""
     divided: bool = False
     form: str = "tensor"
     """`number` after item(), `array` after numpy()."""

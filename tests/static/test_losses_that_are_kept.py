@@ -1,0 +1,154 @@
+"""Losses that are kept with their graph, whoever makes and keeps them; and numbers kept rightly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from gradclinic.config import Config
+from gradclinic.linting import lint
+from tests.static.reading import TORCH, marked, told
+
+METER = """
+class AverageMeter:
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.sum = self.count = 0
+
+    def update(self, value, n=1):
+        self.sum += value * n
+        self.count += n
+"""
+LOOP = """
+def train(model, loader, optimizer, crit):
+    {begin}
+    for i, (x, y) in enumerate(loader):
+        loss = crit(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {keep}
+"""
+
+
+def loop(begin: str, keep: str, before: str = "") -> str:
+    return TORCH + before + LOOP.format(begin=begin, keep=keep)
+
+
+FAULTY = {
+    "times the size of the batch": loop("total = 0", "total += loss * x.size(0)  # GC212"),
+    "on another device": loop("history = []", "history.append(loss.cpu())  # GC212"),
+    "in a dictionary": loop('stats = {"loss": 0.0}', 'stats["loss"] += loss  # GC212'),
+    "by a meter": loop("losses = AverageMeter()", "losses.update(loss, x.size(0))  # GC212", METER),
+    "by a function": loop(
+        "history = []",
+        "note(history, loss)  # GC212",
+        "def note(history, loss):\n    history.append(loss)\n",
+    ),
+    "of the object's own making": TORCH
+    + dedent("""
+        class Trainer:
+            def run(self):
+                self.losses = []
+                for batch in self.loader:
+                    loss = self.objective(batch)
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+                    self.losses.append(loss)  # GC212
+        """),
+    "with the terms it is made of": TORCH
+    + dedent("""
+        from project import terms_of
+
+        def train(model, loader, optimizer):
+            epoch = []
+            for x in loader:
+                optimizer.zero_grad()
+                losses = terms_of(model, x)
+                losses["loss"] = losses["a"] + 0.1 * losses["b"]
+                losses["loss"].backward()
+                optimizer.step()
+                epoch.append(losses)  # GC212
+            return epoch
+        """),
+}
+
+
+@pytest.mark.parametrize("program", FAULTY.values(), ids=FAULTY)
+def test_the_loss_is_kept(program: str) -> None:
+    assert told(program) == marked(program)
+
+
+def test_a_cell_with_a_return_astray_is_passed_over() -> None:
+    program = "return 1\n" + TORCH + "model, loader, optimizer = ready()\nlosses = []\n"
+    program += dedent("""
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss)  # GC212
+        """)
+    assert told(program) == marked(program)
+
+
+RIGHT = {
+    "a number": loop("losses = AverageMeter()", "losses.update(loss.item(), x.size(0))", METER),
+    "a meter that takes the number": loop(
+        "losses = AverageMeter()",
+        "losses.update(loss, x.size(0))",
+        METER.replace(
+            "n=1):\n",
+            "n=1):\n        if isinstance(value, torch.Tensor):\n            value = value.item()\n",
+        ),
+    ),
+    "a meter that lets go": loop(
+        "losses = AverageMeter()",
+        "losses.update(loss, x.size(0))",
+        METER.replace(
+            "n=1):\n", "n=1):\n        if torch.is_tensor(value):\n            value = value.detach()\n"
+        ),
+    ),
+    "a meter that starts over": loop(
+        "losses = AverageMeter()",
+        "losses.update(loss)\n        if i % 10 == 0:\n            losses.reset()",
+        METER,
+    ),
+    "what another process has": loop(
+        "total = 0",
+        "reduced_loss = reduce_over_ranks(loss)\n        total += reduced_loss * x.size(0)",
+        "from project import reduce_over_ranks\n",
+    ),
+    "an accuracy": loop(
+        "total = 0",
+        "acc = accuracy(loss, y)\n        total += acc * x.size(0)",
+        "from project import accuracy\n",
+    ),
+    "a number, on one branch": loop(
+        "total = 0", "if i:\n            loss = loss.item()\n        total += loss * x.size(0)"
+    ),
+    "terms that are let go": FAULTY["with the terms it is made of"].replace(
+        "append(losses)  # GC212", "append({k: v.detach() for k, v in losses.items()})"
+    ),
+}
+
+
+@pytest.mark.parametrize("program", RIGHT.values(), ids=RIGHT)
+def test_no_graph_is_kept(program: str) -> None:
+    assert told(program) == set()
+
+
+def test_a_meter_of_another_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "utils.py").write_text(METER)
+    script = loop(
+        "losses = AverageMeter()", "losses.update(loss, 4)  # GC212", "from utils import AverageMeter\n"
+    )
+    (tmp_path / "train.py").write_text(script)
+    monkeypatch.chdir(tmp_path)
+    found = lint(["train.py"], Config()).findings
+    assert {(one.code, one.location.line) for one in found if one.location} == marked(script)
