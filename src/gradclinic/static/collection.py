@@ -220,7 +220,7 @@ class Collection:
             self.nested.add(node)
         elif owner is not None:
             self.owners[node] = owner
-        quiet = any(map(_without_gradients, node.decorator_list))
+        quiet = any(map(_without_gradients, node.decorator_list)) or bool(words.EVALUATES.match(node.name))
         self._quiet += quiet
         self.pieces[node] = self._block(node.body, f"{qualname}.", None, in_function=True)
         self._quiet -= quiet

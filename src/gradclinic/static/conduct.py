@@ -37,6 +37,38 @@ def evaluations(paths: Iterable[Tape], beside: Iterable[Tape] = ()) -> list[Mode
     return _first_of_each(_agreed(verdicts))
 
 
+def measured_only(measuring: Iterable[Tape], training: Iterable[Tape]) -> list[ModeOfTraining | Evaluation]:
+    """What functions that measure and train nothing show of the loop that others of the file train by:
+    `def test(self): self.run(self.test_data, train=False)`."""
+    trained = {
+        (event.actor, event.where)
+        for tape in training
+        for event in tape.of_kind(EventKind.FORWARD)
+        if _goes_backward(tape, event)
+    }
+    verdicts = [_measured_only(tape, trained) for tape in measuring if EventKind.OPAQUE not in tape.kinds]
+    return _first_of_each(_agreed(verdicts))
+
+
+def _measured_only(tape: Tape, trained: set[tuple[str | None, Location]]) -> Verdicts:
+    """Only of their graphs: whoever calls them may have set the mode."""
+    places = [(event.actor, event.where) for event in tape.of_kind(EventKind.FORWARD)]
+    verdicts: Verdicts = {}
+    for event in tape.of_kind(EventKind.FORWARD):
+        if (event.actor, event.where) not in trained or places.count((event.actor, event.where)) == 1:
+            continue
+        useless = event.attrs["graph"] and "doubtful" not in event.attrs and not _differentiates(event)
+        evidence = "a loop that trains elsewhere, and nothing here"
+        verdicts[event.where, None] = (
+            Evaluation(
+                event.actor or "model", event.where, None, False, True, (), evidence, called_in_sight=False
+            )
+            if useless
+            else None
+        )
+    return verdicts
+
+
 def _first_of_each(facts: list[ModeOfTraining | Evaluation]) -> list[ModeOfTraining | Evaluation]:
     """One evaluation may call its model at several places: the graphs begin at the first."""
     first: dict[tuple[object, ...], ModeOfTraining | Evaluation] = {}

@@ -11,7 +11,7 @@ from gradclinic.static import words
 from gradclinic.static.abilities import Can
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.layers import any_differentiates
-from gradclinic.static.syntax import names_in, nodes_in
+from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import Instance, Mode, Model, Value
 from gradclinic.static.walk import Walk
 
@@ -28,13 +28,15 @@ _MAKES_A_STATE = words.Pattern(
     r"(init|initialize|reset|zero|get)(_\w*)?(hidden|state|cell|memory)s?$|reset$", re.I
 )
 """`model.init_hidden(batch_size)`, at the head of most evaluations of a recurrent network."""
+_COMPUTES = words.Pattern(r"(generate|((\w+_)?(en|de)code)|embed|forward)(_|$)")
+"""Methods of a model that is not in sight, or of a part of it, that run it as it is."""
 _GRADIENTS_WANTED = frozenset(
     {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "jacobian"}
 )
 _DERIVED = words.Pattern(r"(^|_)(forces?|stress(es)?|hessians?)$", re.I)
 """What a model that is not in sight may well compute by a gradient of its own."""
 _FREEZES = frozenset({"requires_grad", "requires_grad_"})
-_SWITCHES_GRADIENTS = _GRADIENTS_WANTED | {"no_grad", "inference_mode"}
+_WITHOUT_GRADIENTS = frozenset({"no_grad", "inference_mode"})
 _ACTS = frozenset({"env", "envs", "environment"})
 """One observation at a time goes in, and the graph of each action is gone with the next."""
 _RANDOM_ON_PURPOSE = words.Pattern(r"mc_|monte|uncertain|dropout|bayes|update_bn|calibrat|swa|ensemble", re.I)
@@ -78,7 +80,8 @@ def after_method(walk: Walk, model: Model, method: str) -> None:
         changes = method in seen.sets_mode
     else:
         # Of a library, or called for what it computes.
-        if method != "generate" and (_CHANGES_MODE.search(method) or not words.LOSS_FUNCTION.search(method)):
+        computes = words.LOSS_FUNCTION.search(method) or _COMPUTES.match(method)
+        if _CHANGES_MODE.search(method) or not computes:
             doubt(method, [model])
         return
     if changes:
@@ -129,7 +132,7 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         attrs["doubtful"] = True
     if model.mode.training is False and not walk.no_grad and not walk.sweeps and direct:
         attrs["plainly"] = not _may_need_graph(walk) and not any(
-            _names(walk, node) & _SWITCHES_GRADIENTS for node in walk.active
+            _switches_gradients(walk, node) for node in walk.active
         )
     if walk.sweeps and direct:
         around = walk.active[-1:]
@@ -161,6 +164,27 @@ def _may_need_graph(walk: Walk) -> bool:
     """Whether gradients may be off in a way that is not followed, or needed by the models themselves."""
     survey = walk.survey
     return bool(walk.perhaps_no_grad) or survey.switches_gradients or any_differentiates(survey)
+
+
+def _switches_gradients(walk: Walk, function: ast.AST) -> bool:
+    """Whether it speaks of gradients on or off, but for a block of it that has none and ends in sight."""
+    named = _names(walk, function)
+    if named & _GRADIENTS_WANTED or not named & _WITHOUT_GRADIENTS:
+        return bool(named & _GRADIENTS_WANTED)
+    nodes = nodes_in(function)
+    blocks = [
+        item.context_expr.func
+        for node in nodes
+        if isinstance(node, (ast.With, ast.AsyncWith))
+        for item in node.items
+        if isinstance(item.context_expr, ast.Call) and not item.context_expr.args
+    ]
+    written = [
+        node
+        for node in nodes
+        if isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in _WITHOUT_GRADIENTS
+    ]
+    return not all(node in blocks for node in written)
 
 
 def _trained_on_purpose(walk: Walk, model: Model, node: ast.AST) -> bool:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from gradclinic.facts import EventKind, Location, Tape
-from gradclinic.static.conduct import evaluates_by_flag, evaluations, modes_of_training
+from gradclinic.static import words
+from gradclinic.static.conduct import evaluates_by_flag, evaluations, measured_only, modes_of_training
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.roots import STEPS_PER_FILE, find_roots, shape_of, walk_root
 from gradclinic.static.survey import Survey
@@ -34,6 +35,8 @@ def loop_cases(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> It
     told: set[tuple[type, Location | None]] = set()
     parts: set[ast.AST] = set()
     """What was reached from where there were too many paths: nothing is known of it yet."""
+    trained: list[Tape] = []
+    measuring: list[Tape] = []
     for root in find_roots(tree, survey, reached, parts):
         if root.aim in reached or not budget.left():
             continue
@@ -50,11 +53,17 @@ def loop_cases(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> It
             yield telling
         if root.aim in parts:
             continue  # in the mode that its callers leave behind
+        trained += telling
+        if not telling and words.EVALUATES.match(getattr(root.node, "name", "")):
+            measuring += tapes
         evaluating = [*telling, *(tape for tape in tapes if evaluates_by_flag(tape))]
         for fact in (*modes_of_training(telling), *evaluations(evaluating, beside=tapes)):
             if (type(fact), fact.where) not in told:
                 told.add((type(fact), fact.where))
                 yield (fact,)
+    for fact in measured_only(measuring, trained):
+        if (type(fact), fact.where) not in told:
+            yield (fact,)
 
 
 def _distinct(tapes: list[Tape]) -> tuple[Tape, ...]:
