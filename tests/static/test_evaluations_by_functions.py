@@ -148,7 +148,7 @@ def test_the_loss_alone_is_computed_without_gradients() -> None:
     "forward",
     [
         "with torch.set_grad_enabled(train):\n            out = model(x)",
-        "off = torch.enable_grad if train else torch.no_grad\n        with off():\n            out = model(x)",
+        "on = torch.enable_grad if train else torch.no_grad\n        with on():\n            out = model(x)",
     ],
 )
 def test_gradients_are_switched_for_the_forward(forward: str) -> None:
@@ -183,3 +183,152 @@ def test_a_part_that_decodes_leaves_the_mode_as_it_is() -> None:
     source = HEAD + A_PART_THAT_DECODES.format(method="decode")
     assert told(source) == marked(source)
     assert told(HEAD + A_PART_THAT_DECODES.format(method="leave_eval")) == set()
+
+
+ACCURACY = """
+def accuracy_of(net, loader):
+    correct = 0
+    for x, y in loader:
+        correct += (net(x).argmax(1) == y).sum().item()
+    return correct
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(10):
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    print(accuracy_of(model, CALLED))
+"""
+
+
+def test_data_is_held_out_by_the_name_that_the_caller_gives_it() -> None:
+    held_out, trained_on = (
+        HEAD + ACCURACY.replace("CALLED", data) for data in ("test_loader", "train_loader")
+    )
+    assert {code for code, _ in told(held_out)} == {"GC702", "GC703"}
+    assert told(trained_on) == set()
+
+
+LOSS_OBJECTS = """
+class Compute:
+    def __init__(self, generator, criterion, optimizer=None):
+        self.generator, self.criterion, self.optimizer = generator, criterion, optimizer
+
+    def __call__(self, x, y):
+        loss = self.criterion(self.generator(x), y)
+        if self.optimizer is not None:
+            loss.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+        return loss.item()
+
+def run_epoch(data, model, compute):
+    total = 0
+    for batch in data:
+        out = model.forward(batch.source)  # GC703
+        total += compute(out, batch.target)
+    return total
+
+for epoch in range(10):
+    model.train()
+    run_epoch(train_iter, model, Compute(model.generator, criterion, optimizer))
+    model.eval()
+    run_epoch(valid_iter, model, Compute(model.generator, criterion))
+"""
+
+
+def test_the_loss_knows_whether_it_trains() -> None:
+    source = HEAD + LOSS_OBJECTS
+    assert told(source) == marked(source)
+    last = "    run_epoch(valid_iter"
+    assert told(source.replace(last, f"    with torch.no_grad():\n    {last}")) == set()
+    adapts = source.replace("(model.generator, criterion))", "(model.generator, criterion, optimizer))")
+    assert told(adapts) == set()
+
+
+LOSSES_OF_THE_MODEL = """
+class Trainer:
+    def train_epoch(self):
+        self.model.train()
+        for batch in self.train_loader:
+            loss = self.model.loss(batch)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+    def val_epoch(self):
+        self.model.eval()
+        total = 0
+        for batch in self.val_loader:
+            total += self.model.METHOD(batch).item()  # GC703
+        return total
+
+    def run(self):
+        for epoch in range(10):
+            self.train_epoch()
+            self.val_epoch()
+"""
+
+
+def test_a_model_that_gives_its_loss() -> None:
+    source = HEAD + LOSSES_OF_THE_MODEL.replace("METHOD", "loss")
+    assert told(source) == marked(source)
+    assert told(HEAD + LOSSES_OF_THE_MODEL.replace("METHOD", "predict")) == set()
+
+
+TWO_MODELS = """
+def train(encoder, decoder, encoder_optimizer, decoder_optimizer, loader, val_loader):
+    BEFORE
+    for epoch in range(10):
+        AGAIN
+        for x, y in loader:
+            encoder_optimizer.zero_grad()
+            decoder_optimizer.zero_grad()
+            F.cross_entropy(decoder(encoder(x)), y).backward()
+            encoder_optimizer.step()
+            decoder_optimizer.step()
+        validate(encoder, decoder, val_loader)
+
+def validate(encoder, decoder, loader):
+    encoder.eval()  # GC701
+    decoder.eval()  # GC701
+    with torch.no_grad():
+        for x, y in loader:
+            print(F.cross_entropy(decoder(encoder(x)), y))
+"""
+
+
+def test_two_models_and_which_optimizer_has_which_is_not_known() -> None:
+    trained = "encoder.train()\n{0}decoder.train()"
+    once = TWO_MODELS.replace("BEFORE", trained.format(" " * 4)).replace("AGAIN", "pass")
+    assert told(HEAD + once) == marked(HEAD + once)
+    each = TWO_MODELS.replace("BEFORE", "pass").replace("AGAIN", trained.format(" " * 8))
+    assert told(HEAD + each) == set()
+    never = TWO_MODELS.replace("BEFORE", "pass").replace("AGAIN", "pass")
+    assert told(HEAD + never) == set()  # One of them may be of a training before.
+
+
+WRITTEN_BY_THE_MODEL = """
+from transformers import AutoModelForSeq2SeqLM
+
+model = AutoModelForSeq2SeqLM.from_pretrained("t5-small")
+optimizer = torch.optim.AdamW(model.parameters())
+model.train()
+for epoch in range(3):
+    for batch in train_loader:
+        optimizer.zero_grad()
+        model(**batch).loss.backward()
+        optimizer.step()
+    model.eval()  # GC701
+    for batch in val_loader:
+        with torch.no_grad():
+            print(model.generate(batch["input_ids"]))
+"""
+
+
+def test_what_the_model_writes_is_an_evaluation() -> None:
+    source = HEAD + WRITTEN_BY_THE_MODEL
+    assert told(source) == marked(source)
+    assert told(source.replace("for batch in train", "model.train()\n    for batch in train")) == set()

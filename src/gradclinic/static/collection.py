@@ -72,6 +72,22 @@ def _without_gradients(node: ast.expr) -> bool:
     return last_name(node) in ("no_grad", "inference_mode")
 
 
+def _evaluates(facts: Facts) -> bool:
+    """Whether it measures something, or lets a model write what is measured then."""
+    return "generate" in facts.mentions or any(map(words.MEASURES.search, facts.mentions | facts.assigns))
+
+
+def _only_measures(function: FunctionNode) -> bool:
+    """`validate(...)`, and `accuracy_of(model, loader)` that goes over data."""
+    if words.EVALUATES.match(function.name):
+        return True
+    return words.TAKES_ACCURACY.search(function.name) is not None and any(
+        isinstance(part, (ast.For, ast.AsyncFor))
+        and any(words.LOADER_NAME.search(name) for name in names_in(part.iter))
+        for part in function.body
+    )
+
+
 def _is_mode(target: ast.expr) -> bool:
     """`module.training`; what a class calls its own `self.training` may be anything."""
     return (
@@ -193,8 +209,8 @@ class Collection:
                             facts.assigns.update(names_in(item.optional_vars))
         self._quiet -= quiet
         facts.assigns.update(*(names_in(target) for target in targets_of(node)))
-        if self._quiet and any(words.MEASURES.search(name) for name in facts.mentions | facts.assigns):
-            facts.can |= Can.ACT  # what it measures is an evaluation
+        if self._quiet and _evaluates(facts):
+            facts.can |= Can.ACT
         if facts.calls_out:
             facts.exposes = set(facts.mentions)
         waits = _SYNC_SWITCHES if isinstance(node, ast.With) else _SYNC_WORDS
@@ -220,7 +236,7 @@ class Collection:
             self.nested.add(node)
         elif owner is not None:
             self.owners[node] = owner
-        quiet = any(map(_without_gradients, node.decorator_list)) or bool(words.EVALUATES.match(node.name))
+        quiet = any(map(_without_gradients, node.decorator_list)) or _only_measures(node)
         self._quiet += quiet
         self.pieces[node] = self._block(node.body, f"{qualname}.", None, in_function=True)
         self._quiet -= quiet

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape, surely
 from gradclinic.static import words
-from gradclinic.static.elsewhere import class_elsewhere, layers_spoken_of, some_layer_minds
+from gradclinic.static.caring import differentiates, layers_around, layers_of, minds
+from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.phases import held_out_forwards
-from gradclinic.static.project_files import file_of
 
 NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
 Place = tuple[Location, Location | str | None]
@@ -57,7 +57,7 @@ def _measured_only(tape: Tape, trained: set[tuple[str | None, Location]]) -> Ver
     for event in tape.of_kind(EventKind.FORWARD):
         if (event.actor, event.where) not in trained or places.count((event.actor, event.where)) == 1:
             continue
-        useless = event.attrs["graph"] and "doubtful" not in event.attrs and not _differentiates(event)
+        useless = event.attrs["graph"] and "doubtful" not in event.attrs and not differentiates(event)
         evidence = "a loop that trains elsewhere, and nothing here"
         verdicts[event.where, None] = (
             Evaluation(
@@ -107,12 +107,12 @@ def _trained_in_eval(tape: Tape) -> Verdicts:
         forgotten = (
             trained.attrs["training"] is False
             and trained.attrs.get("set_at") == mode.where
-            and _minds(trained)
+            and minds(trained)
         )
         if not forgotten or _set_by_another_name(tape, mode.index, trained, training=True):
             verdicts.setdefault((mode.where, None), None)
         elif _evaluated_between(tape, mode, trained):
-            layers = _layers(trained) or ()
+            layers = layers_of(trained) or ()
             verdicts[mode.where, None] = ModeOfTraining(
                 mode.actor or "model", None, None, layers, trained.where, mode.where
             )
@@ -131,29 +131,6 @@ def _set_by_another_name(tape: Tape, since: int, forward: Event, *, training: bo
     )
 
 
-def _minds(forward: Event) -> bool:
-    """Whether anything in the model may behave differently in eval mode."""
-    layers = _layers(forward)
-    if layers is not None:
-        return bool(layers)
-    return not forward.attrs.get("made") or some_layer_minds(forward.where.path)
-
-
-def _layers(forward: Event) -> tuple[str, ...] | None:
-    """Those that care for the mode, wherever the class of the model stands; None when that is not known."""
-    attrs = forward.attrs
-    if "origin" not in attrs:
-        return attrs.get("layers")
-    seen = class_elsewhere(*attrs["origin"])
-    return seen.layers if seen is not None else None
-
-
-def _differentiates(forward: Event) -> bool:
-    """Whether the model computes gradients itself: without them it could not be evaluated."""
-    seen = class_elsewhere(*forward.attrs["origin"]) if "origin" in forward.attrs else None
-    return seen is not None and seen.differentiates
-
-
 def _training_forwards(tape: Tape, mode: Event) -> Iterator[Event]:
     """Forwards of the model after `mode` that a backward and a step of its optimizer follow."""
     after = tape.events[mode.index + 1 :]
@@ -164,7 +141,8 @@ def _training_forwards(tape: Tape, mode: Event) -> Iterator[Event]:
                 e.kind is EventKind.FORWARD and e.actor == event.actor and not e.attrs.get("sweep")
                 for e in following
             )
-            if any(e.kind is EventKind.BACKWARD for e in following) and not aside and _trains(tape, event):
+            trains = _trains(tape, event) or _told_to_train(tape, event)
+            if any(e.kind is EventKind.BACKWARD for e in following) and not aside and trains:
                 yield event
 
 
@@ -188,9 +166,24 @@ def _trains(tape: Tape, forward: Event) -> bool:
     return False
 
 
+def _told_to_train(tape: Tape, forward: Event) -> bool:
+    """Whether train() was called on it and optimizers step, though it is not known which of them holds it."""
+    return (
+        forward.optimizers is None
+        and EventKind.STEP in tape.kinds
+        and any(
+            event.actor == forward.actor and event.attrs["training"] is True
+            for event in tape.of_kind(EventKind.MODE)
+        )
+    )
+
+
 def _only_model(tape: Tape, forward: Event) -> bool:
+    """But for parts of it."""
     return all(
-        event.actor == forward.actor for event in tape.of_kind(EventKind.FORWARD) if event.attrs["graph"]
+        event.actor == forward.actor or str(event.actor).startswith(f"{forward.actor}.")
+        for event in tape.of_kind(EventKind.FORWARD)
+        if event.attrs["graph"]
     )
 
 
@@ -215,7 +208,8 @@ def _evaluated(tape: Tape, trained: Trained) -> Verdicts:
     here = frozenset(_trained(tape)) if trains else None
     for event in tape.of_kind(EventKind.FORWARD):
         fact = _evaluation(tape, event, trained, here)
-        place: Place = (event.where, event.attrs.get("set_at") if "plainly" in event.attrs else None)
+        by_flag = _by_flag(event, trained)
+        place: Place = (event.where, event.attrs.get("set_at") if by_flag else None)
         if event.index in held_out and place[1] is None:
             fact, place = _of_a_phase(tape, event), (event.where, held_out[event.index])
         verdicts[place] = None if fact is None else verdicts.get(place, fact)
@@ -231,15 +225,16 @@ def _evaluation(tape: Tape, event: Event, trained: Trained, here: Trained | None
         return None
     if attrs["graph"] and attrs["training"] is False:
         evidence = "a loop in eval mode that trains nothing"
-        if not (_evaluates_by_flag(tape, event, trained) if "plainly" in attrs else attrs.get("sweep")):
+        by_flag = _by_flag(event, trained)
+        if not (_evaluates_by_flag(tape, event, trained) if by_flag else attrs.get("sweep")):
             return None
-        if _used_by_a_backward(tape, event) or _differentiates(event):
+        if _used_by_a_backward(tape, event) or differentiates(event):
             return None
     elif trains and attrs["graph"]:
         evidence = "a loop over held-out data that trains nothing"
         if not _over_held_out_data(tape, event) or _used_by_a_backward(tape, event):
             return None
-        if _differentiates(event):
+        if differentiates(event):
             return None
     elif trains and not attrs["graph"] and _in_train_mode(tape, event) and _measured(tape, event):
         evidence = "without gradients, for a loss or a metric"
@@ -258,7 +253,7 @@ def _evaluation(tape: Tape, event: Event, trained: Trained, here: Trained | None
 def _of_a_phase(tape: Tape, forward: Event) -> Evaluation | None:
     """The evaluation that a loop which trains as well is gone through for, in whatever mode."""
     attrs = forward.attrs
-    graph = attrs["graph"] and "doubtful" not in attrs and not _differentiates(forward)
+    graph = attrs["graph"] and "doubtful" not in attrs and not differentiates(forward)
     if not graph and not _in_train_mode(tape, forward):
         return None
     return _seen(tape, forward, "a pass over held-out data that trains nothing", graph=graph)
@@ -274,17 +269,25 @@ def _seen(
         None,
         training,
         graph,
-        (_layers(forward) or _layers_around(forward) or ()) if training else (),
+        (layers_of(forward) or layers_around(forward) or ()) if training else (),
         evidence,
         called_in_sight=called_in_sight,
         set_at=forward.attrs.get("set_at"),
     )
 
 
+def _by_flag(forward: Event, trained: Trained) -> bool:
+    """Whether it is in eval mode in a loop that trains as well, by itself or by what it is given."""
+    attrs = forward.attrs
+    given = attrs["graph"] and attrs["training"] is False and bool(attrs.get("sweep"))
+    return "plainly" in attrs or (given and (forward.actor, forward.where) in trained)
+
+
 def _evaluates_by_flag(tape: Tape, forward: Event, trained: Trained) -> bool:
     """Whether a loop that trains as well is gone through in eval mode, without a backward until it ends."""
+    attrs = forward.attrs
     here = (forward.actor, forward.where) in trained
-    if not forward.attrs["plainly"] or forward.attrs["aside"] or not here:
+    if not attrs.get("plainly", attrs.get("sweep")) or attrs["aside"] or not here:
         return False
     for event in tape.events[forward.index + 1 :]:
         if event.kind in (EventKind.BACKWARD, EventKind.STEP, EventKind.OPAQUE):
@@ -336,20 +339,6 @@ def _in_train_mode(tape: Tape, forward: Event) -> bool:
         return bool(attrs["training"])
     seen = class_elsewhere(*attrs["origin"]) if "origin" in attrs else None
     return seen is None or "__init__" not in seen.sets_mode
-
-
-def _layers_around(forward: Event) -> tuple[str, ...]:
-    """Of a model that is given, or made by a function of the project: the first layer that cares among those
-    the project speaks of there."""
-    attrs = forward.attrs
-    if "layers" in attrs:
-        return ()
-    if "origin" not in attrs:
-        return () if attrs.get("made") else layers_spoken_of(forward.where.path, beside=True)
-    name, path = attrs["origin"]
-    module = name.rpartition(".")[0]
-    file = file_of(module, path) if module.strip(".") and class_elsewhere(name, path) is None else None
-    return layers_spoken_of(file) if file is not None else ()
 
 
 def _measured(tape: Tape, forward: Event) -> bool:

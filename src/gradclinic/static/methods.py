@@ -266,7 +266,8 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
     elif words.steps_by_itself(attr) and attr not in _GIVES_A_LOSS and not words.AVERAGE.search(base.name):
         open_tape(walk, node, models=base.keys)
     modes.after_method(walk, base, attr)
-    return forward(walk, base, args, node, direct=False)
+    # What gives the loss that is trained by has a graph; of others nobody knows.
+    return forward(walk, base, args, node, direct=modes.gives_a_loss(attr))
 
 
 def _tensor(walk: Walk, base: Tensor, attr: str, args: Arguments, node: ast.Call) -> Value | None:

@@ -12,7 +12,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.layers import any_differentiates
 from gradclinic.static.syntax import last_name, names_in, nodes_in
-from gradclinic.static.values import Instance, Mode, Model, Value
+from gradclinic.static.values import Instance, Mode, Model, Stream, Unknown, Value
 from gradclinic.static.walk import Walk
 
 _DEEPEST_PART = 4
@@ -33,6 +33,7 @@ _COMPUTES = words.Pattern(r"(generate|((\w+_)?(en|de)code)|embed|forward)(_|$)")
 _GRADIENTS_WANTED = frozenset(
     {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "jacobian"}
 )
+_WORD = re.compile(r"\w+")
 _DERIVED = words.Pattern(r"(^|_)(forces?|stress(es)?|hessians?)$", re.I)
 """What a model that is not in sight may well compute by a gradient of its own."""
 _FREEZES = frozenset({"requires_grad", "requires_grad_"})
@@ -68,6 +69,11 @@ def doubt(name: str, values: Iterable[Value]) -> None:
     for value in values:
         if isinstance(value, Model):
             switch(value, None, None)
+
+
+def gives_a_loss(method: str) -> bool:
+    """`model.loss(batch)`, and not `model.test_loss(batch)`."""
+    return words.LOSS_FUNCTION.search(method) is not None and not _CHANGES_MODE.search(method)
 
 
 def after_method(walk: Walk, model: Model, method: str) -> None:
@@ -222,11 +228,18 @@ def _over_held_out_data(walk: Walk) -> bool:
     over = loop.test if isinstance(loop, ast.While) else getattr(loop, "iter", loop)
     constants = (part.value for part in ast.walk(over) if isinstance(part, ast.Constant))
     written = [value for value in constants if isinstance(value, str)]  # `loaders["val"]`
+    written += [name for part in names_in(over) for name in _given_as(walk, part)]
     return any(words.HELD_OUT.search(name) for name in (*names_in(over), *written)) or any(
         words.EVALUATES.match(node.name)
         for node in walk.active
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     )
+
+
+def _given_as(walk: Walk, parameter: str) -> list[str]:
+    """What the caller calls it that is gone over: `accuracy_of(model, test_loader)`."""
+    value = walk.frame.vars.get(parameter)
+    return _WORD.findall(value.path) if isinstance(value, (Stream, Unknown)) else []
 
 
 def _asks_others(walk: Walk) -> bool:

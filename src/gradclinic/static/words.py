@@ -146,6 +146,7 @@ MAY_TRAIN = Pattern(
 """Functions that may well train, clear or clip, and those that may do anything."""
 EVALUATES = Pattern(r"_*((run|do)_)?(valid|val_|val$|eval|test_|test$)", re.I)
 """Functions that by their name measure a model and do not train it."""
+TAKES_ACCURACY = Pattern(r"(^|_)acc(uracy)?(_|$)", re.I)
 HELD_OUT = Pattern(
     r"(^|_)(val|valid|validation|test|testing|eval|evaluation|held_?out|hold_?out)s?"
     r"($|_|\d|(data|load|set|iter|gen|dl$|ds$|batch|sampl|sequence|queue|feed|x$))|"
