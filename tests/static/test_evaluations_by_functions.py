@@ -332,3 +332,41 @@ def test_what_the_model_writes_is_an_evaluation() -> None:
     source = HEAD + WRITTEN_BY_THE_MODEL
     assert told(source) == marked(source)
     assert told(source.replace("for batch in train", "model.train()\n    for batch in train")) == set()
+
+
+ONE_LOSS_FOR_BOTH = """
+class Trainer:
+    def __init__(self, loader, val_loader):
+        self.net = nn.Sequential(nn.Linear(4, 4), nn.Dropout())
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.loader, self.val_loader = loader, val_loader
+
+    def fit(self):
+        for epoch in range(10):
+            for batch in self.loader:
+                self.optimizer.zero_grad()
+                self.loss_of(batch).backward()
+                self.optimizer.step()
+            self.score()
+
+    def loss_of(self, batch):
+        return F.cross_entropy(self.net(batch[0]), batch[1])
+
+    @torch.no_grad()
+    def score(self):
+        self.net.eval()  # GC701
+        return [self.loss_of(batch).item() for batch in self.val_loader]
+"""
+
+
+def test_training_and_evaluation_have_their_forward_in_common() -> None:
+    source = HEAD + ONE_LOSS_FOR_BOTH
+    assert told(source) == marked(source)
+    assert (
+        told(
+            source.replace(
+                "for batch in self.loader", "self.net.train()\n            for batch in self.loader"
+            )
+        )
+        == set()
+    )

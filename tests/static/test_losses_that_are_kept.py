@@ -8,7 +8,9 @@ from textwrap import dedent
 import pytest
 
 from gradclinic.config import Config
+from gradclinic.engine import judge
 from gradclinic.linting import lint
+from gradclinic.static import observe_source
 from tests.static.reading import TORCH, marked, told
 
 METER = """
@@ -152,3 +154,31 @@ def test_a_meter_of_another_file_is_read(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     found = lint(["train.py"], Config()).findings
     assert {(one.code, one.location.line) for one in found if one.location} == marked(script)
+
+
+OUTPUTS = """
+def train(model, teacher, loader, optimizer):
+    kept = []
+    for x, y in loader:
+        out = model(x)
+        goal = teacher(x)
+        loss = F.cross_entropy(out, y) SOFTLY
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        kept.append(KEPT)
+    return torch.cat(kept)
+"""
+
+
+def noted(softly: str, kept: str) -> set[str]:
+    source = TORCH + OUTPUTS.replace("SOFTLY", softly).replace("KEPT", kept)
+    assert told(source) == set()
+    return {finding.code for finding in judge([observe_source(source, "train.py")])}
+
+
+def test_outputs_that_a_backward_went_through_have_a_graph() -> None:
+    """A note. Of two models, either may be the one that the graph is of."""
+    assert noted("", "out") == {"GC212"}
+    assert noted("", "out.argmax(1)") == noted("", "out.detach()") == set()
+    assert noted("+ F.mse_loss(out, goal)", "goal") == set()

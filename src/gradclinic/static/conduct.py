@@ -188,14 +188,15 @@ def _only_model(tape: Tape, forward: Event) -> bool:
 
 
 def _evaluated_between(tape: Tape, mode: Event, trained: Event) -> bool:
-    """Whether eval() served an evaluation: a forward elsewhere, in its own loop or with new data after it."""
+    """Whether eval() served an evaluation: a forward elsewhere or without gradients, in its own loop or with
+    new data after it."""
     data = max(
         (e.index for e in tape.events[mode.index : trained.index] if e.kind in NEW_DATA), default=mode.index
     )
     return any(
         event.kind is EventKind.FORWARD
         and event.actor == mode.actor
-        and event.where != trained.where
+        and (event.where != trained.where or not event.attrs["graph"])
         and (event.index < data or event.attrs.get("sweep"))
         for event in tape.events[mode.index : trained.index]
     )

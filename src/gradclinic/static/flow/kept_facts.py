@@ -37,7 +37,7 @@ def _spent(kept: Kept, log: Log, end: int) -> bool:
     # `out["loss"].backward()` goes through all that is known of `out`, if nothing in it was replaced.
     ends = [use.flow.nodes for use in log.uses[:end] if use.whole]
     holds_loss = flow.certain and flow.nodes in ends
-    if not flow.known and not _is_loss(kept) and not holds_loss:
+    if not (flow.known or _is_loss(kept) or holds_loss or _made_the_graph(flow, log, end)):
         return False
     if (
         flow.grad is False
@@ -53,6 +53,17 @@ def _spent(kept: Kept, log: Log, end: int) -> bool:
         use.whole
         and _gone_through(flow, use.flow, log)
         and kept.branch == (use.branch if exact else use.branch[: len(kept.branch)])
+        for use in log.uses[:end]
+    )
+
+
+def _made_the_graph(flow: Flow, log: Log, end: int) -> bool:
+    """Whether there is nothing else that the graph a backward went through can be of: a model gave it."""
+    if not flow.certain or not flow.nodes & log.run:
+        return False
+    sources = log.run | log.layered.keys()
+    return any(
+        use.whole and flow.nodes <= use.flow.nodes and not (use.flow.nodes - flow.nodes) & sources
         for use in log.uses[:end]
     )
 

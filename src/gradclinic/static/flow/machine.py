@@ -90,6 +90,8 @@ class Log:
     layered: dict[int, frozenset[int]] = field(default_factory=dict)
     """Graph nodes of layers, and whose parameters they use: they need what they saved, and backward
     lets go of it."""
+    run: set[int] = field(default_factory=set)
+    """Graph nodes of models that are not in sight."""
     writes: list[Write] = field(default_factory=list)
     spoiled: dict[int, Write] = field(default_factory=dict)
     """Graph nodes whose result was overwritten in place."""

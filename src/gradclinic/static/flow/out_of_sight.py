@@ -30,6 +30,8 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
         machine.ids += 1
         shade = shade_of(values) or Flow()
         nodes = frozenset({machine.ids}) | shade.nodes
+        if not (words.LOSS_FUNCTION.search(name) or words.CRITERION_NAME.search(name)):
+            machine.log.run.add(machine.ids)
         anew = shade.anew and (of_torch or not any(_may_share(value) for value in values))
         return Flow(
             nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew,
