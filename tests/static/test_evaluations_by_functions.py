@@ -276,6 +276,7 @@ def test_a_model_that_gives_its_loss() -> None:
     source = HEAD + LOSSES_OF_THE_MODEL.replace("METHOD", "loss")
     assert told(source) == marked(source)
     assert told(HEAD + LOSSES_OF_THE_MODEL.replace("METHOD", "predict")) == set()
+    assert told(HEAD + LOSSES_OF_THE_MODEL.replace("METHOD", "reset_loss")) == set()
 
 
 TWO_MODELS = """

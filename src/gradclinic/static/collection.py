@@ -77,6 +77,10 @@ def _evaluates(facts: Facts) -> bool:
     return "generate" in facts.mentions or any(map(words.MEASURES.search, facts.mentions | facts.assigns))
 
 
+def _runs_a_model(facts: Facts) -> bool:
+    return any(map(words.MODEL_NAME.search, facts.mentions))
+
+
 def _only_measures(function: FunctionNode) -> bool:
     """`validate(...)`, and `accuracy_of(model, loader)` that goes over data."""
     if words.EVALUATES.match(function.name):
@@ -141,6 +145,8 @@ class Collection:
         """What loops over models call each of them: `for m in self.model_parts: m.train()`."""
         self._quiet = 0
         """Depth of what is done without gradients, of the part that is looked at."""
+        self._measuring = 0
+        """The same for functions that say they measure."""
 
     def add(self, tree: ast.Module) -> None:
         self._block(tree.body, "", None, in_function=False)
@@ -209,7 +215,7 @@ class Collection:
                             facts.assigns.update(names_in(item.optional_vars))
         self._quiet -= quiet
         facts.assigns.update(*(names_in(target) for target in targets_of(node)))
-        if self._quiet and _evaluates(facts):
+        if (self._quiet and _evaluates(facts)) or (self._measuring and _runs_a_model(facts)):
             facts.can |= Can.ACT
         if facts.calls_out:
             facts.exposes = set(facts.mentions)
@@ -236,10 +242,13 @@ class Collection:
             self.nested.add(node)
         elif owner is not None:
             self.owners[node] = owner
-        quiet = any(map(_without_gradients, node.decorator_list)) or _only_measures(node)
+        quiet = any(map(_without_gradients, node.decorator_list))
+        measures = _only_measures(node)
         self._quiet += quiet
+        self._measuring += measures
         self.pieces[node] = self._block(node.body, f"{qualname}.", None, in_function=True)
         self._quiet -= quiet
+        self._measuring -= measures
 
     def _expression(self, root: ast.expr, facts: Facts) -> None:
         stack: list[ast.AST] = [root]

@@ -30,6 +30,7 @@ _MAKES_A_STATE = words.Pattern(
 """`model.init_hidden(batch_size)`, at the head of most evaluations of a recurrent network."""
 _COMPUTES = words.Pattern(r"(generate|((\w+_)?(en|de)code)|embed|forward)(_|$)")
 """Methods of a model that is not in sight, or of a part of it, that run it as it is."""
+_GIVES_A_LOSS = words.Pattern(r"(?!_?(reset|set|log|clear|add|update|print)_)\w*loss(es)?$")
 _GRADIENTS_WANTED = frozenset(
     {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "jacobian"}
 )
@@ -72,8 +73,8 @@ def doubt(name: str, values: Iterable[Value]) -> None:
 
 
 def gives_a_loss(method: str) -> bool:
-    """`model.loss(batch)`, and not `model.test_loss(batch)`."""
-    return words.LOSS_FUNCTION.search(method) is not None and not _CHANGES_MODE.search(method)
+    """`model.loss(batch)`, and not `model.test_loss(batch)` or `model.reset_loss()`."""
+    return _GIVES_A_LOSS.match(method) is not None and not _CHANGES_MODE.search(method)
 
 
 def after_method(walk: Walk, model: Model, method: str) -> None:
