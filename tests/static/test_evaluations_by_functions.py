@@ -155,36 +155,6 @@ def test_gradients_are_switched_for_the_forward(forward: str) -> None:
     assert told(HEAD + ONLY_THE_LOSS_WITHOUT_GRADIENTS.format(forward=forward)) == set()
 
 
-A_PART_THAT_DECODES = """
-from models import Tagger
-
-def evaluate(model, loader):
-    for x, mask in loader:
-        model.eval()  # GC701
-        with torch.no_grad():
-            scores = model(x)
-            tags = model.crf.{method}(scores, mask)
-
-def main(loader, dev_loader):
-    model = Tagger()
-    model.drop = nn.Dropout(0.5)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    model.train()
-    for epoch in range(10):
-        for x, y in loader:
-            optimizer.zero_grad()
-            F.cross_entropy(model(x), y).backward()
-            optimizer.step()
-        evaluate(model, dev_loader)
-"""
-
-
-def test_a_part_that_decodes_leaves_the_mode_as_it_is() -> None:
-    source = HEAD + A_PART_THAT_DECODES.format(method="decode")
-    assert told(source) == marked(source)
-    assert told(HEAD + A_PART_THAT_DECODES.format(method="leave_eval")) == set()
-
-
 ACCURACY = """
 def accuracy_of(net, loader):
     correct = 0
@@ -279,95 +249,32 @@ def test_a_model_that_gives_its_loss() -> None:
     assert told(HEAD + LOSSES_OF_THE_MODEL.replace("METHOD", "reset_loss")) == set()
 
 
-TWO_MODELS = """
-def train(encoder, decoder, encoder_optimizer, decoder_optimizer, loader, val_loader):
-    BEFORE
-    for epoch in range(10):
-        AGAIN
-        for x, y in loader:
-            encoder_optimizer.zero_grad()
-            decoder_optimizer.zero_grad()
-            F.cross_entropy(decoder(encoder(x)), y).backward()
-            encoder_optimizer.step()
-            decoder_optimizer.step()
-        validate(encoder, decoder, val_loader)
+ASKS_FOR_THE_MODE = """
+class Learner:
+    def __init__(self, model, optimizer, data):
+        self.model, self.optimizer, self.data = model, optimizer, data
 
-def validate(encoder, decoder, loader):
-    encoder.eval()  # GC701
-    decoder.eval()  # GC701
-    with torch.no_grad():
-        for x, y in loader:
-            print(F.cross_entropy(decoder(encoder(x)), y))
-"""
-
-
-def test_two_models_and_which_optimizer_has_which_is_not_known() -> None:
-    trained = "encoder.train()\n{0}decoder.train()"
-    once = TWO_MODELS.replace("BEFORE", trained.format(" " * 4)).replace("AGAIN", "pass")
-    assert told(HEAD + once) == marked(HEAD + once)
-    each = TWO_MODELS.replace("BEFORE", "pass").replace("AGAIN", trained.format(" " * 8))
-    assert told(HEAD + each) == set()
-    never = TWO_MODELS.replace("BEFORE", "pass").replace("AGAIN", "pass")
-    assert told(HEAD + never) == set()  # One of them may be of a training before.
-
-
-WRITTEN_BY_THE_MODEL = """
-from transformers import AutoModelForSeq2SeqLM
-
-model = AutoModelForSeq2SeqLM.from_pretrained("t5-small")
-optimizer = torch.optim.AdamW(model.parameters())
-model.train()
-for epoch in range(3):
-    for batch in train_loader:
-        optimizer.zero_grad()
-        model(**batch).loss.backward()
-        optimizer.step()
-    model.eval()  # GC701
-    for batch in val_loader:
-        with torch.no_grad():
-            print(model.generate(batch["input_ids"]))
-"""
-
-
-def test_what_the_model_writes_is_an_evaluation() -> None:
-    source = HEAD + WRITTEN_BY_THE_MODEL
-    assert told(source) == marked(source)
-    assert told(source.replace("for batch in train", "model.train()\n    for batch in train")) == set()
-
-
-ONE_LOSS_FOR_BOTH = """
-class Trainer:
-    def __init__(self, loader, val_loader):
-        self.net = nn.Sequential(nn.Linear(4, 4), nn.Dropout())
-        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
-        self.loader, self.val_loader = loader, val_loader
+    def one_batch(self, x, y):
+        loss = F.cross_entropy(self.model(x), y)  # GC703
+        if self.model.training:
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        self.total += loss.item()
 
     def fit(self):
         for epoch in range(10):
-            for batch in self.loader:
-                self.optimizer.zero_grad()
-                self.loss_of(batch).backward()
-                self.optimizer.step()
-            self.score()
-
-    def loss_of(self, batch):
-        return F.cross_entropy(self.net(batch[0]), batch[1])
-
-    @torch.no_grad()
-    def score(self):
-        self.net.eval()  # GC701
-        return [self.loss_of(batch).item() for batch in self.val_loader]
+            self.model.train()
+            for x, y in self.data.train_loader:
+                self.one_batch(x, y)
+            self.model.eval()
+            BEFORE
+            for x, y in self.data.valid_loader:
+                self.one_batch(x, y)
 """
 
 
-def test_training_and_evaluation_have_their_forward_in_common() -> None:
-    source = HEAD + ONE_LOSS_FOR_BOTH
+def test_the_mode_tells_whether_it_trains() -> None:
+    source = HEAD + ASKS_FOR_THE_MODE.replace("BEFORE", "pass")
     assert told(source) == marked(source)
-    assert (
-        told(
-            source.replace(
-                "for batch in self.loader", "self.net.train()\n            for batch in self.loader"
-            )
-        )
-        == set()
-    )
+    assert told(HEAD + ASKS_FOR_THE_MODE.replace("BEFORE", "self.model.train()")) == set()

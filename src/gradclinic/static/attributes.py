@@ -107,6 +107,9 @@ def _of_model(walk: Walk, base: Model, attr: str) -> Value:
         return base.attrs[attr]
     if attr in words.MODULE_METHODS:
         return Bound(base, attr)
+    if attr == "training" and base.mode.set_at is not None and not walk.survey.sets_modes_by_hand:
+        known = base.mode.training
+        return Const(known) if known is not None else Unknown(f"{base.name}.{attr}")
     if role_of(walk.survey, attr) == "optimizer" and "step" in walk.survey.methods_of.get(attr, ()):
         own = base.attrs[attr] = actor(walk, ActorKind.OPTIMIZER, f"{base.name}.{attr}")
         walk.recorder.extend(own.id, base.keys)

@@ -197,9 +197,15 @@ def _evaluated_between(tape: Tape, mode: Event, trained: Event) -> bool:
         event.kind is EventKind.FORWARD
         and event.actor == mode.actor
         and (event.where != trained.where or not event.attrs["graph"])
-        and (event.index < data or event.attrs.get("sweep"))
+        and (event.index < data or event.attrs.get("sweep") or _serves(mode, event, trained))
         for event in tape.events[mode.index : trained.index]
     )
+
+
+def _serves(mode: Event, forward: Event, trained: Event) -> bool:
+    """Whether a function by itself calls eval() for a forward without gradients: `act(state)`."""
+    own = mode.where.function
+    return not forward.attrs["graph"] and forward.where.function == own != trained.where.function
 
 
 def _evaluated(tape: Tape, trained: Trained) -> Verdicts:

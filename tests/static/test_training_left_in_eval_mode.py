@@ -1,0 +1,188 @@
+"""Training that goes on in the eval mode of an evaluation, whoever called eval(); and where it is put right."""
+
+from __future__ import annotations
+
+from tests.static.reading import marked, told
+from tests.static.test_evaluations_by_functions import EPOCHS, HEAD
+
+A_PART_THAT_DECODES = """
+from models import Tagger
+
+def evaluate(model, loader):
+    for x, mask in loader:
+        model.eval()  # GC701
+        with torch.no_grad():
+            scores = model(x)
+            tags = model.crf.{method}(scores, mask)
+
+def main(loader, dev_loader):
+    model = Tagger()
+    model.drop = nn.Dropout(0.5)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.train()
+    for epoch in range(10):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        evaluate(model, dev_loader)
+"""
+
+
+def test_a_part_that_decodes_leaves_the_mode_as_it_is() -> None:
+    source = HEAD + A_PART_THAT_DECODES.format(method="decode")
+    assert told(source) == marked(source)
+    assert told(HEAD + A_PART_THAT_DECODES.format(method="leave_eval")) == set()
+
+
+TWO_MODELS = """
+def train(encoder, decoder, encoder_optimizer, decoder_optimizer, loader, val_loader):
+    BEFORE
+    for epoch in range(10):
+        AGAIN
+        for x, y in loader:
+            encoder_optimizer.zero_grad()
+            decoder_optimizer.zero_grad()
+            F.cross_entropy(decoder(encoder(x)), y).backward()
+            encoder_optimizer.step()
+            decoder_optimizer.step()
+        validate(encoder, decoder, val_loader)
+
+def validate(encoder, decoder, loader):
+    encoder.eval()  # GC701
+    decoder.eval()  # GC701
+    with torch.no_grad():
+        for x, y in loader:
+            print(F.cross_entropy(decoder(encoder(x)), y))
+"""
+
+
+def test_two_models_and_which_optimizer_has_which_is_not_known() -> None:
+    trained = "encoder.train()\n{0}decoder.train()"
+    once = TWO_MODELS.replace("BEFORE", trained.format(" " * 4)).replace("AGAIN", "pass")
+    assert told(HEAD + once) == marked(HEAD + once)
+    each = TWO_MODELS.replace("BEFORE", "pass").replace("AGAIN", trained.format(" " * 8))
+    assert told(HEAD + each) == set()
+    never = TWO_MODELS.replace("BEFORE", "pass").replace("AGAIN", "pass")
+    assert told(HEAD + never) == set()  # One of them may be of a training before.
+
+
+WRITTEN_BY_THE_MODEL = """
+from transformers import AutoModelForSeq2SeqLM
+
+model = AutoModelForSeq2SeqLM.from_pretrained("t5-small")
+optimizer = torch.optim.AdamW(model.parameters())
+model.train()
+for epoch in range(3):
+    for batch in train_loader:
+        optimizer.zero_grad()
+        model(**batch).loss.backward()
+        optimizer.step()
+    model.eval()  # GC701
+    for batch in val_loader:
+        with torch.no_grad():
+            print(model.generate(batch["input_ids"]))
+"""
+
+
+def test_what_the_model_writes_is_an_evaluation() -> None:
+    source = HEAD + WRITTEN_BY_THE_MODEL
+    assert told(source) == marked(source)
+    assert told(source.replace("for batch in train", "model.train()\n    for batch in train")) == set()
+
+
+ONE_LOSS_FOR_BOTH = """
+class Trainer:
+    def __init__(self, loader, val_loader):
+        self.net = nn.Sequential(nn.Linear(4, 4), nn.Dropout())
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.loader, self.val_loader = loader, val_loader
+
+    def fit(self):
+        for epoch in range(10):
+            for batch in self.loader:
+                self.optimizer.zero_grad()
+                self.loss_of(batch).backward()
+                self.optimizer.step()
+            self.score()
+
+    def loss_of(self, batch):
+        return F.cross_entropy(self.net(batch[0]), batch[1])
+
+    @torch.no_grad()
+    def score(self):
+        self.net.eval()  # GC701
+        return [self.loss_of(batch).item() for batch in self.val_loader]
+"""
+
+
+def test_training_and_evaluation_have_their_forward_in_common() -> None:
+    source = HEAD + ONE_LOSS_FOR_BOTH
+    assert told(source) == marked(source)
+    assert (
+        told(
+            source.replace(
+                "for batch in self.loader", "self.net.train()\n            for batch in self.loader"
+            )
+        )
+        == set()
+    )
+
+
+def test_the_mode_is_put_back_as_it_was() -> None:
+    source = HEAD + EPOCHS.format(
+        signature="test()",
+        data="test_loader",
+        call="before = model.training; test(); model.train(before)",
+        marks="",
+    ).replace("    model.train()\n", "").replace("for epoch", "model.train()\nfor epoch")
+    left = source.replace("    correct = 0", "    model.eval()\n    correct = 0").replace(
+        "def test", "@torch.no_grad()\ndef test"
+    )
+    assert told(left) == set()
+    assert {code for code, _ in told(left.replace("; model.train(before)", ""))} == {"GC701"}
+
+
+AN_AGENT = """
+class Agent:
+    def __init__(self):
+        self.net = Net()
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def act(self, state):
+        self.net.eval()  # GC701
+        with torch.no_grad():
+            return self.net(state).argmax()
+
+    def learn(self, states, goals):
+        BEFORE
+        self.optimizer.zero_grad()
+        F.mse_loss(self.net(states), goals).backward()
+        self.optimizer.step()
+
+def main(env, memory):
+    agent = Agent()
+    state = env.reset()
+    for step in range(1000):
+        state = env.step(agent.act(state))
+        memory.push(state)
+        agent.learn(*memory.sample(32))
+"""
+IN_EVAL_MODE_ON_PURPOSE = """
+model = Net()
+optimizer = torch.optim.Adam(model.parameters())
+for x in loader:
+    model.eval()
+    with torch.no_grad():
+        goal = model(x)
+    optimizer.zero_grad()
+    F.mse_loss(model(x + noise), goal).backward()
+    optimizer.step()
+"""
+
+
+def test_a_function_acts_in_eval_mode_and_leaves_it_so() -> None:
+    source = HEAD + AN_AGENT.replace("BEFORE", "pass")
+    assert told(source) == marked(source)
+    assert told(HEAD + AN_AGENT.replace("BEFORE", "self.net.train()")) == set()
+    assert told(HEAD + IN_EVAL_MODE_ON_PURPOSE) == set()
