@@ -66,7 +66,9 @@ class EventKind(StrEnum):
     what took its place and `old` of what it took the place of or was put into."""
     SAVE = "save"
     OPAQUE = "unknown call"
-    """Something that could not be followed may have done anything to `optimizers`."""
+    """Something that could not be followed may have done anything to `optimizers`. `prepares`: by its name
+    it does not train, so before the training it has stepped nothing. `keeps_scale`: whatever it does, it
+    takes no scale out of gradients."""
 
 
 class ActorKind(StrEnum):

@@ -10,11 +10,12 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.containers import call_collection, call_unseen
 from gradclinic.static.engines import call_engine
+from gradclinic.static.held import models_in, parts
 from gradclinic.static.joining import joined
 from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
 from gradclinic.static.modules import resolved
-from gradclinic.static.opaque import call_outside, clip_parameters, clips_merely, models_in, parts
+from gradclinic.static.opaque import call_outside, clip_parameters, clips_merely
 from gradclinic.static.own_optimizers import own_optimizer
 from gradclinic.static.roles import infer
 from gradclinic.static.schedules import own_schedule

@@ -6,8 +6,9 @@ import ast
 
 from gradclinic.facts import EventKind
 from gradclinic.static.abilities import Can
+from gradclinic.static.held import parts
 from gradclinic.static.ignite import engine_at
-from gradclinic.static.opaque import open_tape, parts
+from gradclinic.static.opaque import open_tape
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import ActorRef, Engine, Func, Lib, Unknown, Value
 from gradclinic.static.walk import Arguments, Walk

@@ -7,7 +7,8 @@ import ast
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import words
 from gradclinic.static.gradients import clip
-from gradclinic.static.opaque import models_in, open_tape, optimizers_in
+from gradclinic.static.held import models_in, optimizers_in
+from gradclinic.static.opaque import open_tape
 from gradclinic.static.values import (
     NONE,
     Accelerator,

@@ -12,8 +12,9 @@ from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import name_of
 from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import assign_gradient
+from gradclinic.static.held import models_in, parts
 from gradclinic.static.layers import layers_of_call, layers_of_torchvision
-from gradclinic.static.opaque import build, call_outside, clip_parameters, models_in, parts
+from gradclinic.static.opaque import build, call_outside, clip_parameters
 from gradclinic.static.ranks import REPLICATES, is_wrapper, wrap
 from gradclinic.static.settings import optimizer_settings
 from gradclinic.static.values import (

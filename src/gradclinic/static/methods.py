@@ -8,14 +8,17 @@ from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import frameworks, holdings, modes, ranks, words
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
-from gradclinic.static.opaque import build, models_in, open_tape, optimizers_in, parts, returned
+from gradclinic.static.held import models_in, optimizers_in, parts
+from gradclinic.static.opaque import build, open_given, open_tape, returned
+from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import actor, infer, role_of
-from gradclinic.static.syntax import is_until
+from gradclinic.static.syntax import is_until, last_name
 from gradclinic.static.values import (
     NONE,
     NOTHING,
     Accelerator,
     ActorRef,
+    Bound,
     Const,
     Criterion,
     Func,
@@ -261,8 +264,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         return Model(frozenset({place}), walk.assigning)
     optimizers = optimizers_in(args.all())
     if optimizers:
-        if not words.harmless(attr):
-            open_tape(walk, node, optimizers=optimizers)
+        open_given(walk, attr, node, optimizers)
     elif words.steps_by_itself(attr) and attr not in _GIVES_A_LOSS and not words.AVERAGE.search(base.name):
         open_tape(walk, node, models=base.keys)
     modes.after_method(walk, base, attr)
@@ -315,8 +317,9 @@ def _unknown(walk: Walk, base: Unknown, attr: str, args: Arguments, node: ast.Ca
         clip(walk, optimizers, models_in(args.all()), node)
         return Unknown(f"{base.path}.{attr}()")
     name = base.path.rsplit(".", 1)[-1]
+    called = last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
     # Some optimizers of a project's own are told what to step: `optimizer.step("decoder")`.
-    steps = attr == "step" and not words.NOT_AN_OPTIMIZER.search(name)
+    steps = attr == "step" and not any(map(words.NOT_AN_OPTIMIZER.search, (name, called)))
     if steps and (not args.all() or words.OPTIMIZER_NAME.search(name)):
         open_tape(walk, node)
         return NONE
@@ -345,7 +348,11 @@ def call_inherited(walk: Walk, base: Instance, attr: str, args: Arguments, node:
     if role_of(walk.survey, attr) in ("model", "criterion") or _has_nothing(base, args):
         return None
     if base.cls.outside_bases() and not words.harmless(attr):
-        open_tape(walk, node)
+        # `fake = self.activate(fake)`: asked for what it gives, by a name that does not speak of training.
+        asked = walk.for_effect is not node and not words.MAY_TRAIN.search(attr)
+        given = parts(args.all())
+        unlikely = asked and not any(isinstance(part, (ActorRef, Accelerator, Func, Bound)) for part in given)
+        walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True} if unlikely else None)
         modes.doubt(attr, parts([base]))
         return returned(walk, Unknown(f"{base.name}.{attr}"), args)
     return None

@@ -73,6 +73,28 @@ def clips_first(tape: Tape) -> bool:
     )
 
 
+def acts_early(node: FunctionNode | ast.Module, survey: Survey, tapes: list[Tape]) -> bool:
+    """Whether a step that is whole clips before it goes backward, or moves its schedule before it steps.
+
+    What that does is seen only where the function is called again, and nobody calls such a one once.
+    """
+    if isinstance(node, ast.Module) or survey.depth(node) or survey.beats_inside(node):
+        return False
+    acting = [tape for tape in tapes if tape.kinds & _OF_GRADIENTS]
+    if not acting or any(EventKind.BATCH in tape.kinds for tape in acting):
+        return False
+    return all(map(is_whole, acting)) and any(map(_is_early, acting))
+
+
+def _is_early(tape: Tape) -> bool:
+    pairs = ((EventKind.CLIP, EventKind.BACKWARD), (EventKind.SCHEDULE, EventKind.STEP))
+    return any(_first(tape, early) < _first(tape, late) for early, late in pairs if early in tape.kinds)
+
+
+def _first(tape: Tape, kind: EventKind) -> int:
+    return next((event.index for event in tape.of_kind(kind)), len(tape.events))
+
+
 def counted_by(node: FunctionNode | ast.Module, survey: Survey) -> str | None:
     """What counts the calls of a function that steps at every k-th: a parameter, or "" for an attribute."""
     if isinstance(node, ast.Module) or survey.depth(node) or survey.beats_inside(node):

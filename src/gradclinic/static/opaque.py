@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from itertools import islice
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import modes, words
 from gradclinic.static.bystanders import leaves_alone
 from gradclinic.static.conditions import name_of
 from gradclinic.static.gradients import clip
+from gradclinic.static.held import models_among, models_in, optimizers_among, optimizers_in, parts
 from gradclinic.static.own_losses import is_mean
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import named, role_of
+from gradclinic.static.scales import note_scale
 from gradclinic.static.values import (
     NOTHING,
     Accelerator,
@@ -27,13 +28,11 @@ from gradclinic.static.values import (
     Instance,
     Keys,
     Lib,
-    Map,
     Model,
     Num,
     Params,
     Partial,
     Range,
-    Seq,
     Stream,
     Tensor,
     Unknown,
@@ -41,74 +40,19 @@ from gradclinic.static.values import (
 )  # fmt: skip
 from gradclinic.static.walk import Arguments, Walk
 
-_DEEPEST_LOOK = 3
-_MOST_PARTS = 300
-_HOLDERS = frozenset({Seq, Map, Partial, Instance})
 _CLIPS = ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
-
-
-def parts(values: Iterable[Value | None]) -> list[Value]:
-    """The values and what they hold, as far as anyone would look."""
-    plain = [value for value in values if value is not None]
-    for value in plain:
-        kind = type(value)
-        if kind in _HOLDERS or (kind is Unknown and value.holds):  # type: ignore[attr-defined]
-            return list(islice(_parts(plain, _DEEPEST_LOOK), _MOST_PARTS))
-    return plain
-
-
-def _parts(values: Iterable[Value | None], depth: int) -> Iterable[Value]:
-    for value in values:
-        if value is None:
-            continue
-        yield value
-        if not depth:
-            continue
-        if isinstance(value, Seq):
-            yield from _parts(value.items, depth - 1)
-        elif isinstance(value, (Map, Partial)):
-            held = value.items.values() if isinstance(value, Map) else value.args
-            yield from _parts(list(held), depth - 1)
-        elif isinstance(value, Instance):
-            yield from _parts([*value.attrs.values(), value.model], depth - 1)
-        elif isinstance(value, Unknown):
-            yield from _parts(value.holds, depth - 1)
-
-
-def optimizers_in(values: Iterable[Value | None]) -> Keys:
-    return _optimizers(parts(values))
-
-
-def _optimizers(known: list[Value]) -> Keys:
-    found: set[str] = set()
-    for part in known:
-        if isinstance(part, ActorRef) and part.kind is ActorKind.OPTIMIZER:
-            found.add(part.id)
-        elif isinstance(part, Params):
-            found |= part.optimizers
-    return frozenset(found)
-
-
-def models_in(values: Iterable[Value | None]) -> Keys | None:
-    """Models among the values; None when there are parameters of an unknown one."""
-    return _models(parts(values))
-
-
-def _models(known: list[Value]) -> Keys | None:
-    found: set[str] = set()
-    for part in known:
-        if isinstance(part, Model):
-            found |= part.keys
-        elif isinstance(part, Params):
-            if part.models is None:
-                return None
-            found |= part.models
-    return frozenset(found)
 
 
 def open_tape(walk: Walk, node: ast.AST, *, optimizers: Keys = NOTHING, models: Keys | None = None) -> None:
     """Say that anything may have happened here, to these optimizers or to any."""
     walk.emit(EventKind.OPAQUE, node, optimizers=optimizers, models=models)
+
+
+def open_given(walk: Walk, name: str, node: ast.AST, optimizers: Keys) -> None:
+    """The same for a function that was given them."""
+    if not words.harmless(name):
+        attrs = {} if words.MAY_TRAIN.search(name) else {"prepares": True}
+        walk.emit(EventKind.OPAQUE, node, optimizers=optimizers, models=None, attrs=attrs)
 
 
 def _open_perhaps(
@@ -143,14 +87,14 @@ def call_outside(
         if isinstance(part, Engine) and name != "attach":
             part.unsure = True
     if name == "master_params":
-        return Params(optimizers=_optimizers(known))
+        return Params(optimizers=optimizers_among(known))
     if words.GOES_OVER.search(name) and values and isinstance(values[0], (Range, Stream)):
         return values[0]
     made = _made(walk, name, known, node)
     if made is not None:
         return made
     if words.AVERAGES_GRADIENTS.search(name):
-        walk.emit(EventKind.GRAD_WRITE, node, models=_models(known) or None)
+        walk.emit(EventKind.GRAD_WRITE, node, models=models_among(known) or None)
     reached = parts([*values, *holds]) if holds else known
     if name in _CLIPS and clips_merely(reached):
         return clip_parameters(walk, args, node)
@@ -158,7 +102,9 @@ def call_outside(
         if any(isinstance(value, Tensor) and value.loss for value in values):
             walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True})
     elif not _shows_only(func, reached) and not _stands_by(walk, origin, reached):
+        before = len(walk.recorder.drafts)
         _open_where_needed(walk, name, values, reached, node)
+        note_scale(walk, [*values, *holds], before)
     modes.doubt(name, reached)
     if words.TOGGLES_GRADIENTS.search(name) and any(isinstance(value, Model) for value in reached):
         walk.perhaps_no_grad += 1  # for all that follows: nobody says when it ends
@@ -236,11 +182,11 @@ def _are_plain(values: list[Value]) -> bool:
 def _open_where_needed(
     walk: Walk, name: str, values: list[Value], reached: list[Value], node: ast.Call
 ) -> None:
-    optimizers = _optimizers(reached)
+    optimizers = optimizers_among(reached)
     constructs = name[:1].isupper()
     if optimizers:
-        if not constructs and not words.harmless(name):
-            open_tape(walk, node, optimizers=optimizers)
+        if not constructs:
+            open_given(walk, name, node, optimizers)
     elif any(isinstance(part, (ActorRef, Accelerator)) for part in reached):
         if not constructs and not words.harmless(name):
             open_tape(walk, node)
@@ -250,14 +196,14 @@ def _open_where_needed(
         if not words.harmless_for_model(name):
             _open_perhaps(walk, name, reached, node)
     else:
-        models = _models(reached)
+        models = models_among(reached)
         if models and not constructs and not words.harmless_for_model(name):
             _open_perhaps(walk, name, reached, node, models)
 
 
 def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | None:
     """What an unseen constructor or factory makes, told by its name and by what it is given."""
-    optimizers = _optimizers(known)
+    optimizers = optimizers_among(known)
     label = walk.assigning.rsplit(".", 1)[-1]
     if (
         optimizers
@@ -277,9 +223,9 @@ def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | 
         and not optimizers
         and (words.OPTIMIZER_CLASS.search(name) or role_of(walk.survey, label) == "optimizer")
     ):
-        return build(walk, ActorKind.OPTIMIZER, name, node, of=_models(known) or NOTHING)
-    if words.OPTIMIZER_FACTORY.search(name) and _models(known):
-        return build(walk, ActorKind.OPTIMIZER, name, node, of=_models(known) or NOTHING)
+        return build(walk, ActorKind.OPTIMIZER, name, node, of=models_among(known) or NOTHING)
+    if words.OPTIMIZER_FACTORY.search(name) and models_among(known):
+        return build(walk, ActorKind.OPTIMIZER, name, node, of=models_among(known) or NOTHING)
     if (
         words.SCALER_NAME.search(name)
         and name[:1].isupper()
@@ -339,7 +285,7 @@ def _outcome(
             return Tensor(reached, scaled=None, loss=any(tensor.loss for tensor in tensors))
     if name == "deepcopy" and values and isinstance(values[0], Model):
         return Model(frozenset({f"copy@{node.lineno}:{node.col_offset}"}), walk.assigning or "copy")
-    if _optimizers(known):
+    if optimizers_among(known):
         return returned(walk, func, args)
     models = [value for value in values if isinstance(value, Model)]
     if len(models) == 1 and words.WRAPS_MODEL.search(name):

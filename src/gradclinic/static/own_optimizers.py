@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
-from gradclinic.static.opaque import build, models_in, optimizers_in
+from gradclinic.static.held import models_in, optimizers_in
+from gradclinic.static.opaque import build
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import NOTHING, ActorRef, ClassDef, FunctionNode
 from gradclinic.static.walk import Arguments, Walk

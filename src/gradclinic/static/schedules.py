@@ -8,7 +8,8 @@ import os
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
 from gradclinic.static.abilities import Can
-from gradclinic.static.opaque import build, optimizers_in, parts
+from gradclinic.static.held import optimizers_in, parts
+from gradclinic.static.opaque import build
 from gradclinic.static.project_files import file_of, parsed
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import ActorRef, ClassDef, Func, Num, Value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradclinic.static.opaque import parts
+from gradclinic.static.held import parts
 from gradclinic.static.values import Const, Map, Num, Unknown, Value
 from gradclinic.static.walk import Arguments, Walk
 

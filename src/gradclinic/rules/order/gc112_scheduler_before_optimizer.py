@@ -34,7 +34,7 @@ from itertools import pairwise
 from gradclinic.facts import Event, EventKind, Source, Tape, cadence
 from gradclinic.findings import Finding, Fix, Move, Severity, Side
 from gradclinic.rules._rule import Rule
-from gradclinic.rules.order._schedules import schedules
+from gradclinic.rules.order._schedules import schedules, training_begins
 from gradclinic.rules.order._wording import order_seen
 
 rule = Rule(
@@ -104,7 +104,11 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
         stepped = tuple(tape.of_actor(optimizer, EventKind.STEP))
         steps = [e.index for e in stepped]
         ticks = tuple(tape.of_actor(schedule.id, EventKind.SCHEDULE))
-        unknown = [e.index for e in tape.of_kind(EventKind.OPAQUE) if e.concerns(optimizer)]
+        unknown = [
+            e.index
+            for e in tape.of_kind(EventKind.OPAQUE)
+            if e.concerns(optimizer) and not (e.attrs.get("prepares") and e.index < training_begins(tape))
+        ]
         for _, at_site in cadence(ticks):
             first, *later = at_site
             if not later or not steps or first.index > steps[0] or first.attrs.get("explicit"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gradclinic.facts import Event, EventKind, Update
 
+_TAKE_OUT = (EventKind.UNSCALE, EventKind.ZERO_GRAD, EventKind.GRAD_WRITE, EventKind.OPAQUE)
+
 
 def carried_scaler(update: Update, moment: Event) -> str | None:
     """The scaler whose scale is in the gradients at `moment`, None if there is none or it is unclear."""
@@ -13,6 +15,6 @@ def carried_scaler(update: Update, moment: Event) -> str | None:
             break
         if event.kind is EventKind.BACKWARD:
             scaler = event.attrs.get("scaler")
-        elif event.kind in (EventKind.UNSCALE, EventKind.ZERO_GRAD, EventKind.GRAD_WRITE, EventKind.OPAQUE):
+        elif event.kind in _TAKE_OUT and not event.attrs.get("keeps_scale"):
             scaler = None
     return scaler

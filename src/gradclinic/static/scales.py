@@ -1,0 +1,93 @@
+"""Calls that cannot be followed and yet leave the scale of a loss in its gradients.
+
+Only `unscale_` takes it out, or a hand that asks for the scale. What has not got the scaler can do so only
+through an object of the project; where no file of that speaks of it, nothing does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from gradclinic.facts import ActorKind, EventKind
+from gradclinic.static.callers import ROOT_MARKS, text_of
+from gradclinic.static.values import Accelerator, ActorRef, Map, Seq, Unknown, Value
+from gradclinic.static.walk import Walk
+
+MOST_LEVELS = 8
+"""How far above a file the root of its project is looked for."""
+MOST_FILES = 1500
+_UNSCALES = re.compile(rb"unscale_|\.unscale|\bunscale\(|get_scale\(|inv_scale|\._scale\b")
+_HAS_ITS_OWN = re.compile(
+    r"^\s*(?:from|import) (?:accelerate|pytorch_lightning|lightning|fastai|catalyst|composer|deepspeed|"
+    r"mmengine|mmcv|ignite|timm|apex|colossalai)\b",
+    re.M,
+)
+"""Frameworks that hold a scaler themselves."""
+_NOT_OF_IT = frozenset({"site-packages", "node_modules", "venv", "env", "build", "dist", "__pycache__"})
+
+
+def note_scale(walk: Walk, given: Iterable[Value], since: int) -> None:
+    """Say of a call that was put on the tape `since` then that it leaves the scale where it is."""
+    drafts = walk.recorder.drafts
+    if len(drafts) == since or not _is_scaled(walk, since) or _has_scaler(given):
+        return
+    path = os.path.abspath(walk.path)
+    if os.path.isfile(path) and not _HAS_ITS_OWN.search(text_of(path)) and not _may_unscale(path):
+        for draft in drafts[since:]:
+            draft.attrs = {**draft.attrs, "keeps_scale": True}
+
+
+def _is_scaled(walk: Walk, before: int) -> bool:
+    for draft in reversed(walk.recorder.drafts[:before]):
+        if draft.kind is EventKind.BACKWARD:
+            return draft.attrs.get("scaler") is not None
+        if draft.kind in (EventKind.STEP, EventKind.UNSCALE, EventKind.ZERO_GRAD):
+            return False
+    return False
+
+
+def _has_scaler(given: Iterable[Value]) -> bool:
+    for value in given:
+        if isinstance(value, Accelerator) or (isinstance(value, ActorRef) and value.kind is ActorKind.SCALER):
+            return True
+        inside: Iterable[Value] = ()
+        if isinstance(value, Seq):
+            inside = value.items
+        elif isinstance(value, Map):
+            inside = value.items.values()
+        elif isinstance(value, Unknown):
+            inside = value.holds
+        if _has_scaler(inside):
+            return True
+    return False
+
+
+def _may_unscale(path: str) -> bool:
+    """Whether a file of the project says so, or nobody knows where it ends."""
+    root = os.path.dirname(path)
+    for _ in range(MOST_LEVELS):
+        if not ROOT_MARKS.isdisjoint(os.listdir(root)):
+            return _spoken_of(root, os.stat(path).st_mtime_ns)
+        root = os.path.dirname(root)
+    return True
+
+
+@lru_cache(maxsize=64)
+def _spoken_of(root: str, asked: int) -> bool:
+    try:
+        for number, file in enumerate(_sources(root)):
+            with open(file, "rb") as source:
+                if number == MOST_FILES or _UNSCALES.search(source.read()):
+                    return True
+    except OSError:
+        return True
+    return False
+
+
+def _sources(root: str) -> Iterator[str]:
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if name not in _NOT_OF_IT and not name.startswith(".")]
+        yield from (os.path.join(folder, name) for name in names if name.endswith(".py"))
