@@ -101,5 +101,6 @@ def _key(finding: Finding) -> tuple[object, ...]:
 def _passes(fact: object, finding: Finding) -> bool:
     if not isinstance(fact, Tape) or finding.location is None:
         return True
-    places = {event.where for event in fact.events}
+    # Where a call was not followed, the object that it is made on is another one than on this path.
+    places = {event.where for event in fact.events if event.kind is not EventKind.OPAQUE}
     return finding.location in places and places.issuperset(finding.places)

@@ -246,8 +246,7 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
         return base.items[0] if base.items else Unknown(f"<item@{node.lineno}>")
     if isinstance(base, Map):
         found = base.items.get(_key(index, None))
-        if found is not None:
-            return found
+        return found or Unknown(f"{last_name(node.value) or name_of(base)}[{name_of(index)}]")
     if isinstance(base, Params) and isinstance(index, Const) and index.value in _SETTINGS_OF_A_GROUP:
         return Unknown(f"<group>[{index.value}]")
     if isinstance(base, (Params, Tensor)):

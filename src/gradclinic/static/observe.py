@@ -117,6 +117,9 @@ def _loops(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> Iterat
 def _tests(text: str, path: str) -> bool:
     """Whether the file tests something: its loops go a few steps, and in the order that is tested.
 
-    The name alone does not tell: `test_net.py` may well be the evaluation itself.
+    The name alone does not tell: `test_net.py` may well be the evaluation itself, and `train_and_test.py`
+    with arguments of its own is a program.
     """
-    return words.TEST_FILE.search(path) is not None and "def test_" in text
+    if words.TEST_FILE.search(path) is None or "def test_" not in text:
+        return False
+    return "ArgumentParser(" not in text or "unittest" in text or "pytest" in text

@@ -61,7 +61,7 @@ OPTIMIZER_FACTORY = Pattern(
 OPTIMIZER_WRAPPER = Pattern(r"Optim|SAM|Lookahead|SWA|FP16|ZeRO", re.I)
 NOT_AN_OPTIMIZER = Pattern(
     r"^(envs?|environment|world|game|sim|simulator|simulation|physics|gym|prof|profiler|p|sampler)\d*$|"
-    r"stopp(er|ing)$|checkpointer$|_envs?$|profiler?(\(\))?$|(Soft|Hard)Update\(\)$|(evaluator|calculator|meter|metric)s?$"
+    r"stopp(er|ing)$|checkpointer$|_envs?$|[pP]rofiler?(\(\))?$|(Soft|Hard)Update\(\)$|(evaluator|calculator|meter|metric)s?$"
 )
 SCHEDULE_NAME = Pattern(r"sched|lr_decay|annealer|warmup", re.I)
 SCALER_NAME = Pattern(r"scaler$|^scaler|_scaler", re.I)
@@ -161,7 +161,7 @@ KEEPS_RECORDS = Pattern(
     re.I,
 )
 """Objects that are told of losses in order to show them,"""
-ADDS_UP = Pattern(r"loss(es)?$|acc(uracy)?$", re.I)
+ADDS_UP = Pattern(r"(loss(es)?|acc(uracy)?)(_dict)?(\[.*\])?$", re.I)
 """and those that most likely are; a sum of losses may also go backward,"""
 LEARNS_FROM = Pattern(r"optimi[sz]e|minimi[sz]e|backward|train|step", re.I)
 """unless they are asked for more."""
