@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from gradclinic.static import words
@@ -13,6 +14,7 @@ from gradclinic.static.walk import Walk
 from gradclinic.static.words import Pattern
 
 _MEETS = Pattern(r"""(not )?\(([^'"]+) Eq (?!None\b|True\b|False\b)[^'"\d][^'"]*\)$""")
+_RANKS = Pattern(r"world_size|dp_size|(n|num)_gpus?\b", re.I)
 MOST_HELD = 64
 """Items of a collection that are kept apart."""
 LONGEST_PERIOD = 8
@@ -29,7 +31,7 @@ _INTEGER: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 def binary(walk: Walk, left: Value, op: ast.operator, right: Value) -> Value:
     if isinstance(left, Tensor) or isinstance(right, Tensor):
-        return _tensor(left, op, right)
+        return _tensor(walk, left, op, right)
     if isinstance(op, ast.Mod) and not isinstance(left, Const):
         return _modulo(walk, left, right)
     if isinstance(left, Num) and isinstance(right, Num):
@@ -158,7 +160,17 @@ def _is_period(part: ast.expr) -> bool:
     return isinstance(named, ast.Name)
 
 
-def _tensor(left: Value, op: ast.operator, right: Value) -> Tensor:
+def of_this_batch(walk: Walk, path: str) -> Unknown:
+    """A number that is counted out of the batch at hand: `mask.sum()`."""
+    return Unknown(f"{path}<{_here(walk)}>") if walk.loops else Unknown(path)
+
+
+def _here(walk: Walk) -> str:
+    """The innermost loop being run; what is counted outside of it is of more than its batch."""
+    return f"of {walk.loops[-1][2].lineno}" if walk.loops else ""  # type: ignore[attr-defined]
+
+
+def _tensor(walk: Walk, left: Value, op: ast.operator, right: Value) -> Tensor:
     if isinstance(left, Tensor) and isinstance(right, Tensor) and isinstance(op, (ast.Add, ast.Sub)):
         return combine(left, right)
     tensor, other = (left, right) if isinstance(left, Tensor) else (right, left)
@@ -172,6 +184,13 @@ def _tensor(left: Value, op: ast.operator, right: Value) -> Tensor:
             result.models = None
     elif tensor.scaled is not True:
         result.scaled = _scaled_by(op, other, divides=isinstance(left, Tensor))
+        name = name_of(other)
+        if result.scaled and tensor.scaled is None and walk.loops and f"<{_here(walk)}>" in name:
+            result.scaled = False  # a sum over its own batch: what it was is a mean now
+        elif result.scaled is None and _RANKS.search(name):
+            result.scaled = tensor.scaled  # ranks average what they are given
+        elif result.scaled is None and tensor.scaled is False and isinstance(other, (Unknown, Const)):
+            result.weight = "" if words.ACCUMULATION_NAME.search(name) else name
     return result
 
 
@@ -188,8 +207,9 @@ def _scaled_by(op: ast.operator, factor: Value, *, divides: bool) -> bool | None
 
 
 def combine(left: Tensor, right: Tensor) -> Tensor:
-    """The sum of two losses is scaled only if both are."""
-    if left.scaled is False or right.scaled is False:
+    """The sum of two losses is scaled only if both are. Weights that differ are those of the two."""
+    weighted = bool(left.weight and right.weight) and left.weight != right.weight
+    if left.scaled is False or right.scaled is False or weighted:
         scaled: bool | None = False
     else:
         scaled = None if left.scaled is None or right.scaled is None else True

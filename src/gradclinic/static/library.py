@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import methods, schedules, words
-from gradclinic.static.arithmetic import combine
+from gradclinic.static.arithmetic import combine, of_this_batch
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import name_of
 from gradclinic.static.frameworks import initialize_engine
@@ -135,7 +135,7 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
         return Tensor() if last in ("zeros", "ones", "tensor") else Unknown(f"{name}()@{node.lineno}")
     if last == "load":
         return Unknown(f"torch.load@{node.lineno}")
-    return Unknown(f"{name}()")
+    return of_this_batch(walk, f"{name}()") if last == "sum" else Unknown(f"{name}()")
 
 
 def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Value:

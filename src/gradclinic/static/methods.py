@@ -6,6 +6,7 @@ import ast
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import frameworks, holdings, modes, ranks, words
+from gradclinic.static.arithmetic import of_this_batch
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
 from gradclinic.static.held import models_in, optimizers_in, parts
@@ -42,6 +43,7 @@ _SAME_MODEL = words.names(
 _DETACHED = words.names("item numpy tolist detach detach_ argmax size")
 _OF_A_PIPELINE = words.names("target losses return_outputs")
 """What the `step` of a pipeline's schedule takes: it goes forward and backward through all stages."""
+_COUNTS = frozenset({"sum", "numel"})
 _GIVES_A_LOSS = frozenset({"training_step", "validation_step"})
 """By the convention of Lightning: the caller goes backward and steps."""
 _MODEL_QUIET = words.names(
@@ -316,6 +318,8 @@ def _unknown(walk: Walk, base: Unknown, attr: str, args: Arguments, node: ast.Ca
         optimizers = optimizers_in(args.all())
         clip(walk, optimizers, models_in(args.all()), node)
         return Unknown(f"{base.path}.{attr}()")
+    if attr in _COUNTS and not args.keywords:
+        return of_this_batch(walk, f"{base.path}.{attr}()")
     name = base.path.rsplit(".", 1)[-1]
     called = last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
     # Some optimizers of a project's own are told what to step: `optimizer.step("decoder")`.

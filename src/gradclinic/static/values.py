@@ -285,6 +285,8 @@ class Tensor(Value):
     """Divided for accumulation."""
     scaler: str | None = None
     loss: bool = False
+    weight: str = ""
+    """What a mean was multiplied by, of which it is not known whether it cares for accumulation."""
 
 
 @record
