@@ -136,3 +136,58 @@ def test_only_the_adapter_over_the_new_head_loses_it(model: str, more: str, lost
 def test_another_model_of_the_file_may_wear_the_adapter():
     other = "\n\ndef language(name):\n    return AutoModelForCausalLM.from_pretrained(name)\n"
     assert codes_by_lint(ADAPTED.format(model="language(name)", more="") + other) == []
+
+
+BY_HAND = """
+import lightning as L
+import torch
+from torch import nn
+
+
+class Pair(L.LightningModule):
+    def __init__(self, rate):
+        super().__init__()
+        {switch}
+        self.generator, self.critic = nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def training_step(self, batch, index):
+        optimizer_g, optimizer_d = self.optimizers()
+        loss = -self.critic(self.generator(batch)).mean()
+        optimizer_g.zero_grad()
+        self.manual_backward(loss)
+        optimizer_g.step()
+        optimizer_d.zero_grad()
+        self.manual_backward(self.critic(batch).mean())
+        optimizer_d.step()
+        {more}
+
+    def configure_optimizers(self):
+        g = torch.optim.Adam(self.generator.parameters())
+        d = torch.optim.Adam(self.critic.parameters())
+        return [g, d], [torch.optim.lr_scheduler.ExponentialLR(g, 0.9)]
+"""
+BY_HAND_IT_IS = "self.automatic_optimization = False"
+
+
+def test_who_optimises_by_hand_advances_schedules_by_hand():
+    assert codes_by_lint(BY_HAND.format(switch=BY_HAND_IT_IS, more="pass")) == ["GC114"]
+
+
+@pytest.mark.parametrize(
+    ("switch", "more"),
+    [
+        (BY_HAND_IT_IS, "self.lr_schedulers().step()"),
+        (BY_HAND_IT_IS, "self.trainer.lr_scheduler_configs[0].scheduler.step()"),
+        (BY_HAND_IT_IS, "for one in self.all: one.step()"),
+        ("self.automatic_optimization = rate is None", "pass"),
+        ("pass", "pass"),
+    ],
+)
+def test_what_may_be_advanced_is_left_alone(switch: str, more: str):
+    assert codes_by_lint(BY_HAND.format(switch=switch, more=more)) == []
+
+
+def test_a_base_of_the_project_may_advance_them():
+    source = BY_HAND.format(switch=BY_HAND_IT_IS, more="pass")
+    assert codes_by_lint(source.replace("L.LightningModule)", "Advancing)")) == []
+    assert codes_by_lint(f"{source}\n\nclass Advancing(Pair):\n    pass\n") == []

@@ -17,3 +17,13 @@ class RateReading:
     """What is taken for it: `get_lr()`, or the setting that training started with."""
     attribute: Location | None = None
     """Where the word `get_lr` begins, when it can be exchanged as text."""
+
+
+@frozen
+class IdleSchedule:
+    """A schedule that is left to a trainer which does not advance it."""
+
+    kind: str
+    """Its class."""
+    where: Location
+    """Where it is built."""

@@ -1,7 +1,9 @@
 """A schedule was built and is never advanced.
 
 ## What it finds
-A learning-rate schedule whose `step()` is not called in a run that updates its optimizer.
+A learning-rate schedule whose `step()` is not called in a run that updates its optimizer. So too one
+that a module of Lightning gives back from `configure_optimizers` while it optimises by hand: the
+trainer then advances no schedule.
 
 ## Why it hurts
 The rate stays at the schedule's first value for the whole run. With a warm-up that is a tiny
@@ -22,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import ActorKind, EventKind, Source, Tape
+from gradclinic.facts.rates import IdleSchedule
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._schedules import schedules, unknown_calls
@@ -115,3 +118,14 @@ def never_advanced(tape: Tape) -> Iterator[Finding]:
             confidence=0.9,
             subject=schedule.id,
         )
+
+
+@rule.check
+def left_to_the_trainer(seen: IdleSchedule) -> Iterator[Finding]:
+    yield rule.finding(
+        f"{seen.kind} is built here and nothing advances it: "
+        "with automatic_optimization = False the trainer does not either",
+        seen.where,
+        fix="call step() on self.lr_schedulers() where an epoch or an update ends",
+        confidence=0.9,
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gradclinic.static.plain import (
     adapters,
+    by_hand,
     copies,
     descents,
     orders,
@@ -17,7 +18,7 @@ from gradclinic.static.plain import (
     stored,
 )
 
-_READERS = (adapters, copies, descents, orders, rates, samplers, saving, slices, stored)
+_READERS = (adapters, by_hand, copies, descents, orders, rates, samplers, saving, slices, stored)
 
 
 def plainly_may_tell(text: str) -> bool:
