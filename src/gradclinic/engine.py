@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from gradclinic.errors import debugging, fault
-from gradclinic.facts import EventKind, Location, Observation, Tape
+from gradclinic.facts import ActorKind, EventKind, Location, Observation, Tape
 from gradclinic.findings import Finding
 from gradclinic.findings.diagnosis import Relations, rank
 from gradclinic.rules import Rule, rules_for
@@ -101,6 +101,14 @@ def _key(finding: Finding) -> tuple[object, ...]:
 def _passes(fact: object, finding: Finding) -> bool:
     if not isinstance(fact, Tape) or finding.location is None:
         return True
+    if _is_another_schedule(fact, finding):
+        return False
     # Where a call was not followed, the object that it is made on is another one than on this path.
     places = {event.where for event in fact.events if event.kind is not EventKind.OPAQUE}
     return finding.location in places and places.issuperset(finding.places)
+
+
+def _is_another_schedule(tape: Tape, finding: Finding) -> bool:
+    """Whether this path has built another one in the place of that which the finding is about."""
+    subject = finding.subject or ""
+    return subject.startswith(ActorKind.SCHEDULE) and "@" in subject and subject not in tape.actors

@@ -224,6 +224,8 @@ def _schedule(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.
             attrs["explicit"] = True
         if walk.scale_guarded:
             attrs["guarded"] = True
+        if walk.trains_in_loop():
+            attrs["looped"] = True
         if args.keywords.keys() & _OF_A_PIPELINE:
             open_tape(walk, node)
             return Unknown(f"{base.id}.{attr}()")

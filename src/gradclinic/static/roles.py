@@ -58,7 +58,8 @@ def _role_of(survey: Survey, name: str) -> str:
         return "scaler"
     if words.SCHEDULE_NAME.search(name) and {"step", "zero_grad"} <= methods:
         return "optimizer"
-    if words.SCHEDULE_NAME.search(name) and ("step" in methods or not methods):
+    kept = not methods and name not in survey.applied  # `get_schedule(...)` makes one
+    if words.SCHEDULE_NAME.search(name) and ("step" in methods or kept):
         return "schedule"
     if "step" in methods and not words.NOT_AN_OPTIMIZER.search(name):
         if "zero_grad" in methods or words.OPTIMIZER_NAME.search(name):

@@ -189,6 +189,11 @@ class Walk:
         """Whether the innermost loop being run updates by itself, and does not merely fill a window."""
         return bool(self.loops) and bool(self.can(self.loops[-1][2]) & Can.STEP)
 
+    def trains_in_loop(self) -> bool:
+        """Whether what happens now happens again for every pass of some training loop."""
+        whole = Can.BACKWARD | Can.STEP
+        return any(self.can(loop) & whole == whole for _, _, loop in self.loops)
+
     def counts_batches(self) -> bool:
         """Whether the innermost loop being run goes over batches."""
         loop = self.loops[-1][2] if self.loops else None

@@ -111,7 +111,9 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
         ]
         for _, at_site in cadence(ticks):
             first, *later = at_site
-            if not later or not steps or first.index > steps[0] or first.attrs.get("explicit"):
+            # A path may turn to another phase of the training after its first pass.
+            again = later or first.attrs.get("looped")
+            if not again or not steps or first.index > steps[0] or first.attrs.get("explicit"):
                 continue
             if any(index < first.index for index in unknown) or _waits(first, stepped):
                 continue
@@ -125,7 +127,7 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
                 also=(stepped[0],),
                 evidence={
                     "order seen": order_seen(
-                        tape.events[: later[0].index + 1],
+                        tape.events[: (later[0].index if later else steps[0]) + 1],
                         EventKind.BACKWARD,
                         EventKind.SCHEDULE,
                         EventKind.STEP,

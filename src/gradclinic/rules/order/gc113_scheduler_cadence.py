@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import Actor, EventKind, Source, Tape
+from gradclinic.facts import Actor, EventKind, Source, Tape, updates
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._schedules import schedules, training_begins, unknown_calls
@@ -103,6 +103,8 @@ for epoch in range(epochs):
 
 FAR_APART = 2.0
 """Planned and actual ticks must differ by this factor: a unit, not a rounding, is wrong."""
+CUT_SHORT = 1.5
+"""The same where source is read by short windows: the last one of an epoch, cut short, counts for much."""
 SEVERAL = 3
 UNITS = {"epoch": "epochs", "batch": "batches", "update": "optimizer updates"}
 
@@ -123,7 +125,8 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
         exact = schedule.attrs.get("planned") == counts["update"]
         if pace is None and planned == "update" and exact and _as_by_epochs(tape, ticks, counts):
             pace = "epoch"
-        if pace is None or max(counts[planned], ticks) < FAR_APART * min(counts[planned], ticks):
+        apart = max(counts[planned], ticks) / max(1, min(counts[planned], ticks))
+        if pace is None or apart < (CUT_SHORT if _read_in_windows(tape, optimizer) else FAR_APART):
             continue
         length = schedule.attrs.get("planned")
         sized = f"{length} {UNITS[planned]}" if length is not None else UNITS[planned]
@@ -138,6 +141,10 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
             confidence=0.85,
             subject=schedule.id,
         )
+
+
+def _read_in_windows(tape: Tape, optimizer: str) -> bool:
+    return tape.source is Source.STATIC and any(update.micro_batches() for update in updates(tape, optimizer))
 
 
 def _as_by_epochs(tape: Tape, ticks: int, counts: dict[str, int]) -> bool:

@@ -1,0 +1,197 @@
+"""Schedules that are one of several, that others prepared or made, or that one phase alone advances."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from tests.static.reading import TORCH, marked, told
+
+A_SCHEDULE_AFTER_A_CALL_THAT_PREPARES = """
+from privacy import Engine
+
+def run(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(loader))
+    engine = Engine(model, sample_size=100)
+    engine.attach(optimizer)
+    for epoch in range(epochs):
+        for x, y in loader:
+            F.mse_loss(model(x), y).backward()
+            schedule.step()  # GC112
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+A_SCHEDULE_AFTER_A_CALL_THAT_TRAINS = """
+from warming import warm_up_train
+
+def run(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, epochs)
+    warm_up_train(model, optimizer)
+    for epoch in range(epochs):
+        schedule.step()
+        for x, y in loader:
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+ONE_OF_TWO_SCHEDULES = """
+class Fixed(torch.optim.lr_scheduler.LRScheduler):
+    pass
+
+def run(model, loader, epochs, fixed):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if fixed:
+        schedule = Fixed(optimizer)
+    else:
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 50)
+    for epoch in range(epochs):
+        schedule.step()  # GC112
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+"""
+
+A_SECOND_PHASE_WITHOUT_THE_SCHEDULE = """
+def first_phase(model, loader, optimizer, schedule):
+    schedule.step()  # GC112
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+def second_phase(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        model.reward(x).mean().backward()
+        optimizer.step()
+
+def run(model, loader, epochs):
+    optimizer = torch.optim.Adam(model.parameters())
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    second, patience = False, 0
+    for epoch in range(epochs):
+        if not second:
+            first_phase(model, loader, optimizer, schedule)
+        else:
+            second_phase(model, loader, optimizer)
+        patience = judge(model, patience)
+        if patience == 5 and not second:
+            second = True
+            optimizer = torch.optim.Adam(model.parameters(), lr=1e-6)
+"""
+
+A_SCHEDULE_MOVED_ONCE_ON_RESUME = """
+def run(model, loader, epochs, resumed):
+    optimizer = torch.optim.Adam(model.parameters())
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    if resumed:
+        schedule.step()
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        schedule.step()
+"""
+
+ONE_OF_TWO_LENGTHS = """
+def run(model, loader, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if args.schedule == "cosine":
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, args.epochs * len(loader))
+    elif args.schedule == "steps":
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 30)
+    else:
+        schedule = None
+    for epoch in range(args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        if schedule is not None:
+            schedule.step()  # GC113
+"""
+
+EACH_OF_TWO_LENGTHS_AT_ITS_PACE = """
+def run(model, loader, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if args.schedule == "cosine":
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, args.epochs * len(loader))
+    else:
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, args.epochs)
+    for epoch in range(args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            if args.schedule == "cosine":
+                schedule.step()
+        if args.schedule != "cosine":
+            schedule.step()
+"""
+
+A_LENGTH_IN_BATCHES_FOR_WINDOWS = """
+def run(model, loader, epochs, accumulation=8):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=len(loader) * epochs)
+    for epoch in range(epochs):
+        for index, (x, y) in enumerate(loader):
+            (F.cross_entropy(model(x), y) / accumulation).backward()
+            if (index + 1) % accumulation == 0 or index + 1 == len(loader):
+                optimizer.step()
+                schedule.step()  # GC113
+                optimizer.zero_grad()
+"""
+
+A_LENGTH_IN_UPDATES_FOR_WINDOWS = A_LENGTH_IN_BATCHES_FOR_WINDOWS.replace(
+    "len(loader) * epochs", "len(loader) // accumulation * epochs + epochs"
+).replace("  # GC113", "")
+
+A_SCHEDULE_MADE_BY_WHAT_A_STAR_BRINGS = """
+from project.utils import *
+
+def run(model, loader, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = get_schedule_with_warmup(optimizer, args.warmup, args.total)
+    for index, (x, y) in enumerate(loader):
+        F.cross_entropy(model(x), y).backward()  # GC106
+        if (index + 1) % args.accumulation_steps == 0 or index + 1 == len(loader):
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(A_SCHEDULE_AFTER_A_CALL_THAT_PREPARES, id="a call prepared the optimizer"),
+        pytest.param(ONE_OF_TWO_SCHEDULES, id="another schedule in its place is not known"),
+        pytest.param(A_SECOND_PHASE_WITHOUT_THE_SCHEDULE, id="a second phase has no schedule"),
+        pytest.param(ONE_OF_TWO_LENGTHS, id="one of two schedules has a length"),
+        pytest.param(A_LENGTH_IN_BATCHES_FOR_WINDOWS, id="updates are fewer than batches"),
+        pytest.param(A_SCHEDULE_MADE_BY_WHAT_A_STAR_BRINGS, id="a function makes the schedule"),
+    ],
+)
+def test_a_schedule_at_the_wrong_place_is_seen(source: str) -> None:
+    text = dedent(TORCH + source)
+    assert told(text) == marked(text)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(A_SCHEDULE_AFTER_A_CALL_THAT_TRAINS, id="a call before may have trained"),
+        pytest.param(A_SCHEDULE_MOVED_ONCE_ON_RESUME, id="a schedule is moved once, before the training"),
+        pytest.param(EACH_OF_TWO_LENGTHS_AT_ITS_PACE, id="each schedule at its pace"),
+        pytest.param(A_LENGTH_IN_UPDATES_FOR_WINDOWS, id="the length is that of the updates"),
+    ],
+)
+def test_a_schedule_at_its_place_is_left_alone(source: str) -> None:
+    assert told(dedent(TORCH + source)) == set()
