@@ -167,10 +167,29 @@ def run(model, loader, args):
             optimizer.zero_grad()
 """
 
+BATCHES_TAKEN_ONE_BY_ONE = """
+def run(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=epochs)
+    for epoch in range(epochs):
+        batches = iter(loader)
+        for _ in range(len(loader)):
+            x, y = next(batches)
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            schedule.step()  # GC113
+"""
+
+BATCHES_TAKEN_ONE_BY_ONE_AND_COUNTED = BATCHES_TAKEN_ONE_BY_ONE.replace(
+    "total_iters=epochs", "total_iters=epochs * len(loader)"
+).replace("  # GC113", "")
+
 
 @pytest.mark.parametrize(
     "source",
     [
+        pytest.param(BATCHES_TAKEN_ONE_BY_ONE, id="batches are taken one by one"),
         pytest.param(A_SCHEDULE_AFTER_A_CALL_THAT_PREPARES, id="a call prepared the optimizer"),
         pytest.param(ONE_OF_TWO_SCHEDULES, id="another schedule in its place is not known"),
         pytest.param(A_SECOND_PHASE_WITHOUT_THE_SCHEDULE, id="a second phase has no schedule"),
@@ -187,6 +206,7 @@ def test_a_schedule_at_the_wrong_place_is_seen(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
+        pytest.param(BATCHES_TAKEN_ONE_BY_ONE_AND_COUNTED, id="so they are, and the length counts them"),
         pytest.param(A_SCHEDULE_AFTER_A_CALL_THAT_TRAINS, id="a call before may have trained"),
         pytest.param(A_SCHEDULE_MOVED_ONCE_ON_RESUME, id="a schedule is moved once, before the training"),
         pytest.param(EACH_OF_TWO_LENGTHS_AT_ITS_PACE, id="each schedule at its pace"),

@@ -47,7 +47,9 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
     items = [item_of(walk, source, node.target, index) for index in range(count)]
     exact = isinstance(source, Range) and _exact(source)
     data = owns and (not isinstance(source, Range) or exact or _counts_batches(source))
-    passes = data and not is_window(node)
+    # `for _ in range(len(loader)): batch = next(batches)` goes over the data as well.
+    fetched = not owns and not walk.batches and isinstance(source, Range) and _counts_batches(source)
+    passes = (data or (fetched and walk.survey.beats_inside(node))) and not is_window(node)
     _run(walk, node, items, beats=owns, passes=passes, known=exact, over=name_of(source))
 
 

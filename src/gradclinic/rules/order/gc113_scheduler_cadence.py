@@ -126,7 +126,8 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
         if pace is None and planned == "update" and exact and _as_by_epochs(tape, ticks, counts):
             pace = "epoch"
         apart = max(counts[planned], ticks) / max(1, min(counts[planned], ticks))
-        if pace is None or apart < (CUT_SHORT if _read_in_windows(tape, optimizer) else FAR_APART):
+        windows = planned == "batch" and pace == "update" and _read_in_windows(tape, optimizer)
+        if pace is None or apart < (CUT_SHORT if windows else FAR_APART):
             continue
         length = schedule.attrs.get("planned")
         sized = f"{length} {UNITS[planned]}" if length is not None else UNITS[planned]
