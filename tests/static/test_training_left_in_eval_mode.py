@@ -1,4 +1,4 @@
-"""Training that goes on in the eval mode of an evaluation, whoever called eval(); and where it is put right."""
+"""Training that goes on in the mode of an evaluation, whoever called eval(); and where it is put right."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from gradclinic.facts import ActorKind, EventKind
-from gradclinic.static.callers import ROOT_MARKS, text_of
+from gradclinic.static.callers import ROOT_MARKS
+from gradclinic.static.project_files import text_of
 from gradclinic.static.values import Accelerator, ActorRef, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Walk
 
