@@ -231,3 +231,17 @@ def test_a_library_that_stands_in_the_project_brings_model_and_loss_together(
     rest = "from swift_skorch import SwiftNeuralNet\nSwiftNeuralNet(Net, criterion=nn.CrossEntropyLoss)\n"
     (project / "train.py").write_text(NET.format(end=end) + rest)
     assert found("train.py") == ({("GC401", "train.py", 15)} if told else set())
+
+
+def test_places_in_other_files_are_named_with_their_file(project: Path) -> None:
+    (project / "models" / "net.py").write_text(NET.format(end=SOFTMAX))
+    (project / "train.py").write_text(TRAIN.format(loss=CROSS_ENTROPY))
+    for read, softmax, loss in (
+        ("train.py", "softmax at models/net.py:13", "cross_entropy:10"),
+        ("models/net.py", "softmax:13", "cross_entropy at train.py:10"),
+    ):
+        (finding,) = lint([read], Config()).findings
+        seen = {str(evidence.label): str(evidence.value) for evidence in finding.evidence}
+        assert seen["input of the loss"].endswith(f"{softmax} -> {loss}")
+        assert finding.fix is not None
+        assert ("models/net.py:13" in finding.fix.text) is (read == "train.py")

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from gradclinic.facts import LossCall, Source
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
-from gradclinic.rules.loss._chain import chain_seen, named, place_of
+from gradclinic.rules.loss._chain import chain_seen, named, place_of, where_to_mend
 
 rule = Rule(
     "GC401",
@@ -118,9 +118,7 @@ def normalised_twice(call: LossCall) -> Iterator[Finding]:
         else f"{loss} is given probabilities: softmax is applied twice",
         place_of(call),
         evidence={"input of the loss": chain_seen(call)},
-        fix=f"remove the {last.name}"
-        + (f" at line {last.where.line}" if last.where else "")
-        + " from the path to the loss",
+        fix=f"remove the {last.name}" + where_to_mend(call, last) + " from the path to the loss",
         confidence=0.95,
         severity=Severity.INFO if harmless else None,
     )

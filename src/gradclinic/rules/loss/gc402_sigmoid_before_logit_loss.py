@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from gradclinic.facts import LossCall, Source
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
-from gradclinic.rules.loss._chain import chain_seen, named, place_of
+from gradclinic.rules.loss._chain import chain_seen, named, place_of, where_to_mend
 
 rule = Rule(
     "GC402",
@@ -94,8 +94,6 @@ def squashed_twice(call: LossCall) -> Iterator[Finding]:
         f"{loss} expects raw scores and is given the result of a sigmoid: it is applied twice",
         place_of(call),
         evidence={"input of the loss": chain_seen(call)},
-        fix="remove the sigmoid"
-        + (f" at line {last.where.line}" if last.where else "")
-        + " from the path to the loss",
+        fix="remove the sigmoid" + where_to_mend(call, last) + " from the path to the loss",
         confidence=0.95,
     )
