@@ -209,17 +209,6 @@ def test_a_model_may_end_in_a_part_or_a_base_of_another_file(project: Path, whol
     assert found("models/net.py") == ({("GC401", "models/net.py", 13)} if told else set())
 
 
-def test_packages_may_stand_in_a_folder_of_their_own(project: Path) -> None:
-    (project / "src" / "nets").mkdir(parents=True)
-    (project / "scripts").mkdir()
-    (project / "src" / "nets" / "__init__.py").write_text("")
-    (project / "src" / "nets" / "net.py").write_text(NET.format(end=SOFTMAX))
-    script = TRAIN.replace("models.net", "nets.net").format(loss=CROSS_ENTROPY)
-    (project / "scripts" / "train.py").write_text(script)
-    assert found("src/nets/net.py") == {("GC401", "src/nets/net.py", 13)}
-    assert found("scripts/train.py") == {("GC401", "scripts/train.py", 10)}
-
-
 @pytest.mark.parametrize(("end", "told"), [(SOFTMAX, True), ("return x", False)])
 def test_a_library_that_stands_in_the_project_brings_model_and_loss_together(
     project: Path, end: str, told: bool

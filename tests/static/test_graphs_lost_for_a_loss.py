@@ -103,3 +103,25 @@ def test_a_loss_without_the_graph_of_its_model_is_told(body: str) -> None:
 )
 def test_a_loss_that_trains_something_is_left_alone(body: str) -> None:
     assert told(loop(body)) == set()
+
+
+KEPT = """
+total = 0.0
+for x, y in loader:
+    extra = 0.0
+    if started:
+        extra = F.l1_loss(model(x), y)
+    loss = F.mse_loss(model(x), y) + extra
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    total += {kept}
+"""
+
+
+def test_what_is_a_number_on_one_way_and_made_one_on_the_other_keeps_no_graph() -> None:
+    head = TORCH + "model = nn.Linear(4, 3)\noptimizer = torch.optim.Adam(model.parameters())\n"
+    for right in ("extra.item() if started else extra", "extra if not started else extra.item()"):
+        assert told(head + KEPT.format(kept=right)) == set()
+    faulty = head + KEPT.format(kept="extra.item() if started else loss  # GC212")
+    assert told(faulty) == marked(faulty) != set()

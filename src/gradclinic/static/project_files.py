@@ -71,18 +71,10 @@ def file_of(module: str, path: str) -> str | None:
         return _module_in(folder, names)
     for _ in range(MOST_LEVELS):
         found = _module_in(folder, names)
-        if found is None and _keeps_sources(folder or os.curdir, os.getcwd() if not folder else ""):
-            found = _module_in(os.path.join(folder, "src"), names)
         if found is not None or not folder or folder == os.path.dirname(folder):
             return found
         folder = os.path.dirname(folder)
     return None
-
-
-@lru_cache(maxsize=512)
-def _keeps_sources(folder: str, here: str) -> bool:
-    """Whether a project has its packages in a folder of their own, apart from its scripts."""
-    return os.path.isdir(os.path.join(folder, "src"))
 
 
 def _module_in(folder: str, names: str) -> str | None:

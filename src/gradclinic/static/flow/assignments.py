@@ -158,7 +158,9 @@ _SPELLED: dict[type[ast.operator], str] = {ast.Add: "+=", ast.Sub: "-=", ast.Mul
 
 
 def run_augmented(machine: Machine, node: ast.AugAssign) -> None:
-    current, value = evaluate(machine, node.target), evaluate(machine, node.value)
+    current = evaluate(machine, node.target)
+    trains = isinstance(current, Flow) and current.grad is not False
+    value = evaluate(machine, node.value if trains else _as_number(node.value))
     if isinstance(current, Weights) and current.raw:
         log_write(machine, current, node)
         return
@@ -170,6 +172,17 @@ def run_augmented(machine: Machine, node: ast.AugAssign) -> None:
         _add_up(machine, node, node.target, current, value)
     else:
         assign(machine, node.target, combine(machine, node, current, node.op, value))
+
+
+def _as_number(node: ast.expr) -> ast.expr:
+    """`total += extra.item() if started else extra`: who asks knows when it is a number already."""
+    for one, other in (
+        ((node.body, node.orelse), (node.orelse, node.body)) if isinstance(node, ast.IfExp) else ()
+    ):
+        taken = one.func if isinstance(one, ast.Call) else None
+        if isinstance(taken, ast.Attribute) and taken.attr == "item":
+            return one if ast.dump(taken.value) == ast.dump(other) else node
+    return node
 
 
 def _add_up(machine: Machine, node: ast.stmt, target: ast.expr, current: Value, value: Value) -> None:
