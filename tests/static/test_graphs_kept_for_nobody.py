@@ -351,3 +351,37 @@ def test_one_caller_that_gives_a_graph_is_enough(tmp_path: Path) -> None:
     (tmp_path / "play.py").write_text(TORCH + PLAYS.format(seen="x"))
     (tmp_path / "play_on.py").write_text(TORCH + PLAYS.format(seen="body(x)"))
     assert codes(learning) == set()
+
+
+IN_THE_HANDS_OF_LIGHTNING = """
+import pytorch_lightning as pl
+
+class Task(pl.LightningModule):
+    def __init__(self, agent):
+        super().__init__()
+        self.agent, self.last = agent, 0
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        scores = self.agent.forward(x) BEFORE
+        AFTER
+        return self.agent.compute_loss(scores, y)
+
+    def backward(self, loss):
+        loss.backward(retain_graph=True)  # GC209
+"""
+
+
+def test_lightning_goes_backward_once_for_every_step() -> None:
+    source = TORCH + IN_THE_HANDS_OF_LIGHTNING.replace("BEFORE", "").replace("AFTER", "pass")
+    assert told(source) == marked(source)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("+ self.last", "self.last = scores"), ("", "self.automatic_optimization = False")],
+    ids=["carried on to the next", "by hand"],
+)
+def test_lightning_may_go_on_with_the_graph(before: str, after: str) -> None:
+    source = TORCH + IN_THE_HANDS_OF_LIGHTNING.replace("BEFORE", before).replace("AFTER", after)
+    assert told(source) == set()

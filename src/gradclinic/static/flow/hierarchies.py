@@ -11,7 +11,7 @@ from gradclinic.static.flow.neighbours import ENDS_SOMEHOW, imported
 from gradclinic.static.flow.preparing import prepared
 from gradclinic.static.flow.torch_names import LOSSES
 from gradclinic.static.flow.values import Loss
-from gradclinic.static.syntax import last_name, nodes_in
+from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import ClassDef, Frame, Func, Instance, Lib, Value
 from gradclinic.static.walk import Arguments
 
@@ -86,12 +86,25 @@ def _calls(method: Func, losses: set[str]) -> bool:
     )
 
 
+def _by_framework(cls: ClassDef) -> bool:
+    """Whether Lightning calls `backward` with what `training_step` gives, once for every batch."""
+    lightning = any(base.endswith("LightningModule") for base in cls.outside_bases())
+    return lightning and "automatic_optimization" not in names_in(cls.node)
+
+
 def _name(method: Func) -> str:
     return method.qualname.rpartition(".")[2]
 
 
 def _call(machine: Machine, instance: Value, method: Func) -> None:
     assert isinstance(instance, Instance)
+    step = instance.cls.find("training_step")
+    if _name(method) == "backward" and isinstance(step, Func) and _by_framework(instance.cls):
+        for _ in range(2):
+            loss = call_function(machine, step.of(instance), Arguments(partial=True), step.node)
+            call_function(machine, method.of(instance), Arguments([loss], partial=True), method.node)
+            machine.log.marks += 1  # for it steps and clears
+        return
     given = prepared(machine, instance, method)
     result = call_function(machine, method.of(instance), Arguments(keywords=given, partial=True), method.node)
     machine.give_back(result)
