@@ -45,6 +45,11 @@ FAULTY = {
     "times the size of the batch": loop("total = 0", "total += loss * x.size(0)  # GC212"),
     "on another device": loop("history = []", "history.append(loss.cpu())  # GC212"),
     "in a dictionary": loop('stats = {"loss": 0.0}', 'stats["loss"] += loss  # GC212'),
+    "in one of many lists": loop(
+        "log = defaultdict(list)",
+        'log["loss"].append(loss)  # GC212',
+        "from collections import defaultdict\n",
+    ),
     "by a meter": loop("losses = AverageMeter()", "losses.update(loss, x.size(0))  # GC212", METER),
     "by a function": loop(
         "history = []",
@@ -120,6 +125,21 @@ RIGHT = {
         "losses = AverageMeter()",
         "losses.update(loss)\n        if i % 10 == 0:\n            losses.reset()",
         METER,
+    ),
+    "lists that are emptied": loop(
+        "log = defaultdict(list)",
+        'log["loss"].append(loss)\n        if i % 10 == 0:\n            log.clear()',
+        "from collections import defaultdict\n",
+    ),
+    "lists that are made anew": loop(
+        "log = defaultdict(list)",
+        'log["loss"].append(loss)\n        if i % 10 == 0:\n            log = defaultdict(list)',
+        "from collections import defaultdict\n",
+    ),
+    "lists of one update": loop(
+        "pass",
+        'log = defaultdict(list)\n        log["loss"].append(loss)',
+        "from collections import defaultdict\n",
     ),
     "what another process has": loop(
         "total = 0",

@@ -305,6 +305,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return collections.ordered(args)
     if name.startswith("torchvision.models."):
         return Unknown(f"{name}()")
+    if name == "collections.defaultdict":
+        return collections.of_lists(args)
     if name == "collections.namedtuple":
         return collections.named_tuple(machine, args) or Unknown("namedtuple()")
     if name == "functools.partial" and args.positional:

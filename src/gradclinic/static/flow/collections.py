@@ -18,10 +18,11 @@ from gradclinic.static.flow.values import (
     Index,
     Layer,
     Listed,
+    Lists,
     Weights,
     flows_in,
 )
-from gradclinic.static.values import NONE, ClassDef, Const, Map, Seq, Unknown, Value
+from gradclinic.static.values import NONE, ClassDef, Const, Lib, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments
 
 MOST_HELD = 64
@@ -35,10 +36,13 @@ def perhaps(machine: Machine, value: Value) -> Value:
 def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Arguments, node: ast.AST) -> Value:
     first = args.positional[0] if args.positional else NONE
     if isinstance(base, Map):
+        if attr in ("clear", "pop"):
+            machine.log.emptied.update(map(id, base.items.values()))
         return _mapping(base, attr, args)
     if attr in ("append", "extend"):
         log = machine.log
         for flow in _telling(machine, first):
+            log.holders.append(base)  # for another list may get its id
             where = machine.kept_at(node, flow)
             log.kept.append(Kept(where, flow, None, id(base), machine.branch, len(log.uses), log.marks))
     if attr == "append":
@@ -87,6 +91,12 @@ def ordered(args: Arguments) -> Value:
         if args.keywords or isinstance(first, Seq) or not args.positional
         else Unknown("OrderedDict()")
     )
+
+
+def of_lists(args: Arguments) -> Value:
+    made = args.positional[0] if args.positional else NONE
+    lists = isinstance(made, Lib) and made.name == "builtins.list"
+    return Lists({}) if lists and len(args.all()) == 1 else Unknown("defaultdict()")
 
 
 def named_tuple(machine: Machine, args: Arguments) -> ClassDef | None:

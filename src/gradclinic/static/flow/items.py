@@ -17,6 +17,7 @@ from gradclinic.static.flow.values import (
     Forms,
     Index,
     Listed,
+    Lists,
     Weights,
     as_tensor,
     changed,
@@ -45,6 +46,8 @@ def item_at(base: Value, node: ast.Subscript, index: Value) -> Value:
             return items[position]
         return _any_of(items)
     if isinstance(base, Map):
+        if isinstance(base, Lists):
+            return base.items.setdefault(key_of(index, "<key>"), Seq([]))
         found = base.items.get(key_of(index, None))
         return found if found is not None else _any_of(list(base.items.values()))
     if isinstance(base, Weights):

@@ -78,6 +78,8 @@ class Log:
     losses: dict[int, LossCall] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
+    holders: list[Value] = field(default_factory=list)
+    """The lists that they were put into."""
     edges: list[tuple[DomainEdge, int]] = field(default_factory=list)
     """With the graph node of the operation: it matters if a backward passes it."""
     chosen: dict[tuple[Location, Op], LossCall] = field(default_factory=dict)

@@ -102,6 +102,11 @@ class Alike(Seq):
 
 
 @record
+class Lists(Map):
+    """`defaultdict(list)`: asked for a key that it lacks, it has a list there."""
+
+
+@record
 class Layer(Value):
     """A module of torch.nn: what calling it does."""
 
