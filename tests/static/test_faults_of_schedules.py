@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+from gradclinic.engine import judge
+from gradclinic.static import observe_source
 from tests.static.reading import TORCH, marked, told
 
 A_SCHEDULE_AFTER_A_CALL_THAT_PREPARES = """
@@ -167,6 +170,23 @@ def run(model, loader, args):
             optimizer.zero_grad()
 """
 
+A_LENGTH_IN_BATCHES_THAT_EVERY_RANK_ADVANCES = """
+from accelerate import Accelerator
+
+def run(model, loader, epochs, args):
+    accelerator = Accelerator(gradient_accumulation_steps=args.accumulation)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=len(loader) * epochs)
+    model, optimizer, loader, schedule = accelerator.prepare(model, optimizer, loader, schedule)
+    for epoch in range(epochs):
+        for x, y in loader:
+            with accelerator.accumulate(model):
+                accelerator.backward(F.cross_entropy(model(x), y))
+                optimizer.step()
+                schedule.step()
+                optimizer.zero_grad()
+"""
+
 BATCHES_TAKEN_ONE_BY_ONE = """
 def run(model, loader, epochs):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -206,6 +226,7 @@ def test_a_schedule_at_the_wrong_place_is_seen(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
+        pytest.param(A_LENGTH_IN_BATCHES_THAT_EVERY_RANK_ADVANCES, id="every rank advances it"),
         pytest.param(BATCHES_TAKEN_ONE_BY_ONE_AND_COUNTED, id="so they are, and the length counts them"),
         pytest.param(A_SCHEDULE_AFTER_A_CALL_THAT_TRAINS, id="a call before may have trained"),
         pytest.param(A_SCHEDULE_MOVED_ONCE_ON_RESUME, id="a schedule is moved once, before the training"),
@@ -215,3 +236,32 @@ def test_a_schedule_at_the_wrong_place_is_seen(source: str) -> None:
 )
 def test_a_schedule_at_its_place_is_left_alone(source: str) -> None:
     assert told(dedent(TORCH + source)) == set()
+
+
+OF_TORCHS_NAME = """
+from rates import ConstantLR
+
+def run(model, loader, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = ConstantLR(optimizer)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        schedule.step()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("rates", "found"),
+    [
+        ("class ConstantLR(Before):\n    pass\n", set()),
+        ("from torch.optim.lr_scheduler import ConstantLR\n", {"GC112"}),
+    ],
+)
+def test_a_class_of_the_project_may_have_the_name_of_torchs(
+    rates: str, found: set[str], tmp_path: Path
+) -> None:
+    (tmp_path / "rates.py").write_text(rates)
+    judged = judge([observe_source(TORCH + OF_TORCHS_NAME, str(tmp_path / "train.py"))])
+    assert {finding.code for finding in judged} == found

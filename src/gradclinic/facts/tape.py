@@ -56,7 +56,8 @@ class EventKind(StrEnum):
     SCHEDULE = "schedule"
     """Schedule `actor` advanced by one tick. From source, as of a step: `later`, what it waits for in the
     first iterations. `explicit`: an epoch number was passed to step().
-    `guarded`: it runs only if the scaler did not skip. `looped`: it stands in a loop that trains."""
+    `guarded`: it runs only if the scaler did not skip. `looped`: it stands in a loop that trains.
+    `prepared`: Accelerate advances it, once for every rank."""
     MODE = "mode"
     """`attrs['training']` is what train() or eval() set on model `actor`."""
     FREEZE = "freeze"

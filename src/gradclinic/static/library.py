@@ -175,6 +175,8 @@ def _optimizer(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value 
 
 
 def _schedule(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
+    if schedules.has_torchs_name_only(name, walk.frame.module.path or walk.path):
+        return None
     return schedules.build_schedule(walk, name.rsplit(".", 1)[-1], args, node)
 
 

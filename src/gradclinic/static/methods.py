@@ -219,7 +219,7 @@ def _schedule(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.
     if attr == "step" and (not base.prepared or walk.synced):
         schedule = walk.recorder.actors[base.id]
         of = frozenset(id for id in schedule.of if id.startswith(ActorKind.OPTIMIZER))
-        attrs: dict[str, object] = {}
+        attrs: dict[str, object] = {"prepared": True} if base.prepared else {}
         if args.all() and schedule.attrs.get("kind") != "ReduceLROnPlateau":
             attrs["explicit"] = True
         if walk.scale_guarded:

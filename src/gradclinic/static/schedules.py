@@ -35,17 +35,28 @@ def gives_torchs_own(name: str, path: str) -> bool:
     module, _, last = name.rpartition(".")
     if not last[0].isupper() or "transformers" in module.partition(".")[0]:
         return True
+    bases = _bases(name, path)
+    return bases is not None and not bases.isdisjoint(words.TORCH_SCHEDULES)
+
+
+def has_torchs_name_only(name: str, path: str) -> bool:
+    """Whether the project has a class of its own by a name that torch has too, and not on top of torch's."""
+    bases = _bases(name, path) if not name.startswith("torch.") else None
+    return bases is not None and bases.isdisjoint(words.TORCH_SCHEDULES)
+
+
+def _bases(name: str, path: str) -> frozenset[str] | None:
+    """Those of a class that the file at `path` imports by this name; None where it is not in sight."""
+    module, _, last = name.rpartition(".")
     file = file_of(module, path) if module.strip(".") else None
     if file is None:
-        return False
+        return None
     version = os.stat(file)
     tree = parsed(file, version.st_mtime_ns, version.st_size)
-    return any(
-        isinstance(node, ast.ClassDef)
-        and node.name == last
-        and any(last_name(base) in words.TORCH_SCHEDULES for base in node.bases)
-        for node in (tree.body if tree is not None else ())
-    )
+    for node in tree.body if tree is not None else ():
+        if isinstance(node, ast.ClassDef) and node.name == last:
+            return frozenset(last_name(base) for base in node.bases)
+    return None
 
 
 def own_schedule(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> ActorRef | None:

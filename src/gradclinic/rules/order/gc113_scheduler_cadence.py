@@ -126,7 +126,7 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
         if pace is None and planned == "update" and exact and _as_by_epochs(tape, ticks, counts):
             pace = "epoch"
         apart = max(counts[planned], ticks) / max(1, min(counts[planned], ticks))
-        windows = planned == "batch" and pace == "update" and _read_in_windows(tape, optimizer)
+        windows = planned == "batch" and pace == "update" and _read_in_windows(tape, schedule, optimizer)
         if pace is None or apart < (CUT_SHORT if windows else FAR_APART):
             continue
         length = schedule.attrs.get("planned")
@@ -144,7 +144,9 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
         )
 
 
-def _read_in_windows(tape: Tape, optimizer: str) -> bool:
+def _read_in_windows(tape: Tape, schedule: Actor, optimizer: str) -> bool:
+    if any(tick.attrs.get("prepared") for tick in tape.of_actor(schedule.id, EventKind.SCHEDULE)):
+        return False
     return tape.source is Source.STATIC and any(update.micro_batches() for update in updates(tape, optimizer))
 
 
