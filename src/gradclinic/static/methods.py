@@ -13,6 +13,7 @@ from gradclinic.static.held import models_in, optimizers_in, parts
 from gradclinic.static.opaque import build, open_given, open_tape, returned
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import actor, infer, role_of
+from gradclinic.static.scalers import call_scaler, scaled_by
 from gradclinic.static.syntax import is_until, last_name
 from gradclinic.static.values import (
     NONE,
@@ -29,7 +30,6 @@ from gradclinic.static.values import (
     Model,
     Num,
     Params,
-    Seq,
     Stream,
     Tensor,
     Unknown,
@@ -60,7 +60,7 @@ def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Ca
     if isinstance(base, ActorRef):
         if base.kind is ActorKind.OPTIMIZER:
             return _optimizer(walk, base, attr, args, node)
-        return (_scaler if base.kind is ActorKind.SCALER else _schedule)(walk, base, attr, args, node)
+        return (call_scaler if base.kind is ActorKind.SCALER else _schedule)(walk, base, attr, args, node)
     if isinstance(base, Model):
         return _model(walk, base, attr, args, node)
     if isinstance(base, Tensor):
@@ -176,43 +176,6 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
     if attr not in ("train", "eval", "register_step_post_hook") and not words.harmless(attr):
         open_tape(walk, node, optimizers=mine)
     return Unknown(f"{base.id}.{attr}()")
-
-
-def _scaler(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.Call) -> Value | None:
-    if attr == "scale":
-        loss = args.get(0, "outputs")
-        if isinstance(loss, Seq):
-            return Seq([_scaled_by(walk, base, item) for item in loss.items])
-        return _scaled_by(walk, base, loss)
-    if attr in ("step", "unscale_"):
-        target = args.get(0, "optimizer")
-        optimizers = optimizers_in([target]) if target is not None else NOTHING
-        if not optimizers and isinstance(target, Unknown):
-            optimizers = frozenset({actor(walk, ActorKind.OPTIMIZER, target.path).id})
-        through = {"scaler": base.id} if _enabled(walk, base) else {}
-        for optimizer in sorted(optimizers):
-            if attr == "step":
-                walk.emit(
-                    EventKind.STEP, node, actor=optimizer, optimizers=frozenset({optimizer}), attrs=through
-                )
-            elif through:
-                walk.emit(
-                    EventKind.UNSCALE, node, actor=base.id, optimizers=frozenset({optimizer}), attrs=through
-                )
-        return NONE
-    if attr == "update" and _enabled(walk, base):
-        walk.emit(EventKind.SCALER_UPDATE, node, actor=base.id)
-        return NONE
-    return Unknown(f"{base.id}.{attr}()")
-
-
-def _enabled(walk: Walk, scaler: ActorRef) -> bool:
-    return walk.recorder.actors[scaler.id].attrs.get("enabled", True) is not False
-
-
-def _scaled_by(walk: Walk, base: ActorRef, loss: Value | None) -> Tensor:
-    tensor = loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None, loss=True)
-    return Tensor(tensor.models, tensor.scaled, base.id if _enabled(walk, base) else None, loss=True)
 
 
 def _schedule(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.Call) -> Value | None:
@@ -393,7 +356,7 @@ def call_actor(walk: Walk, func: Value, args: Arguments, node: ast.Call) -> Valu
 def _native_scaler(walk: Walk, scaler: ActorRef, args: Arguments, node: ast.Call) -> Value:
     loss = args.get(0, "loss")
     optimizers = optimizers_in(args.all())
-    backward(walk, _scaled_by(walk, scaler, loss), node)
+    backward(walk, scaled_by(walk, scaler, loss), node)
     updates = args.keywords.get("update_grad") or args.keywords.get("need_update")
     if updates is None or holds(walk, updates):
         through = {"scaler": scaler.id}

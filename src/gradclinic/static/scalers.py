@@ -1,0 +1,48 @@
+"""Methods of gradient scalers."""
+
+from __future__ import annotations
+
+import ast
+
+from gradclinic.facts import ActorKind, EventKind
+from gradclinic.static.held import optimizers_in
+from gradclinic.static.roles import actor
+from gradclinic.static.values import NONE, NOTHING, ActorRef, Seq, Tensor, Unknown, Value
+from gradclinic.static.walk import Arguments, Walk
+
+
+def call_scaler(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.Call) -> Value | None:
+    if attr == "scale":
+        loss = args.get(0, "outputs")
+        if isinstance(loss, Seq):
+            return Seq([scaled_by(walk, base, item) for item in loss.items])
+        return scaled_by(walk, base, loss)
+    if attr in ("step", "unscale_"):
+        target = args.get(0, "optimizer")
+        optimizers = optimizers_in([target]) if target is not None else NOTHING
+        if not optimizers and isinstance(target, Unknown):
+            optimizers = frozenset({actor(walk, ActorKind.OPTIMIZER, target.path).id})
+        through = {"scaler": base.id} if _enabled(walk, base) else {}
+        for optimizer in sorted(optimizers):
+            if attr == "step":
+                walk.emit(
+                    EventKind.STEP, node, actor=optimizer, optimizers=frozenset({optimizer}), attrs=through
+                )
+            elif through:
+                walk.emit(
+                    EventKind.UNSCALE, node, actor=base.id, optimizers=frozenset({optimizer}), attrs=through
+                )
+        return NONE
+    if attr == "update" and _enabled(walk, base):
+        walk.emit(EventKind.SCALER_UPDATE, node, actor=base.id)
+        return NONE
+    return Unknown(f"{base.id}.{attr}()")
+
+
+def _enabled(walk: Walk, scaler: ActorRef) -> bool:
+    return walk.recorder.actors[scaler.id].attrs.get("enabled", True) is not False
+
+
+def scaled_by(walk: Walk, base: ActorRef, loss: Value | None) -> Tensor:
+    tensor = loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None, loss=True)
+    return Tensor(tensor.models, tensor.scaled, base.id if _enabled(walk, base) else None, loss=True)
