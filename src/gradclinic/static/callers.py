@@ -89,5 +89,11 @@ def _imports(file: str, module: str) -> bool:
     name = os.path.basename(os.path.dirname(module) if module.endswith("__init__.py") else module)
     last = name.removesuffix(".py")
     text = text_of(file)
-    named = [spelled for spelled, _, _ in mentioned(text) if spelled.endswith(last)] if last in text else []
+    named = [spelled for spelled in _spelled(text) if spelled.endswith(last)] if last in text else []
     return any(file_of(spelled, file) == module for spelled in named)
+
+
+@lru_cache(maxsize=512)
+def _spelled(text: str) -> tuple[str, ...]:
+    """What a file imports, once for all that it may be a caller of."""
+    return tuple(spelled for spelled, _, _ in mentioned(text))
