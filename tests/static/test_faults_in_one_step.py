@@ -61,6 +61,21 @@ class Learner:
         return loss.item()
 """
 
+A_METHOD_THAT_MOVES_WHAT_IT_WAS_GIVEN_FIRST = """
+class Learner:
+    def __init__(self, model, schedule):
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.schedule = schedule
+
+    def learn(self, x, y):
+        loss = F.mse_loss(self.model(x), y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.schedule.step()
+        self.optimizer.step()
+"""
+
 A_STEP_THAT_ENDS_THE_ONE_BEFORE = """
 class Learner:
     def __init__(self, model):
@@ -175,6 +190,7 @@ def test_what_a_step_does_wrong_is_seen(source: str) -> None:
     "source",
     [
         pytest.param(A_METHOD_THAT_STEPS_FIRST, id="a method steps, then moves its schedule"),
+        pytest.param(A_METHOD_THAT_MOVES_WHAT_IT_WAS_GIVEN_FIRST, id="what moves may set the rate to come"),
         pytest.param(A_STEP_THAT_ENDS_THE_ONE_BEFORE, id="a step ends the one before"),
         pytest.param(
             AN_INHERITED_METHOD_THAT_MAY_CLEAR.format(call="self.before_batch(x)"), id="it may do anything"

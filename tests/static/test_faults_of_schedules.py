@@ -187,6 +187,23 @@ def run(model, loader, epochs, args):
                 optimizer.zero_grad()
 """
 
+A_SCHEDULE_OUT_OF_SIGHT_IN_A_DEEP_LOOP = """
+class Trainer:
+    def __init__(self, model, optimizer, scheduler):
+        self.model, self.optimizer, self.scheduler = model, optimizer, scheduler
+
+    def run(self, rollouts, epochs):
+        while True:
+            batches = rollouts.next_split()
+            self.scheduler.step()
+            for _ in range(epochs):
+                for batch in batches:
+                    self.optimizer.zero_grad()
+                    for part in batch.split(4):
+                        (self.model(part).mean() / 4).backward()
+                    self.optimizer.step()
+"""
+
 BATCHES_TAKEN_ONE_BY_ONE = """
 def run(model, loader, epochs):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -226,6 +243,7 @@ def test_a_schedule_at_the_wrong_place_is_seen(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
+        pytest.param(A_SCHEDULE_OUT_OF_SIGHT_IN_A_DEEP_LOOP, id="it may set the rate of what follows"),
         pytest.param(A_LENGTH_IN_BATCHES_THAT_EVERY_RANK_ADVANCES, id="every rank advances it"),
         pytest.param(BATCHES_TAKEN_ONE_BY_ONE_AND_COUNTED, id="so they are, and the length counts them"),
         pytest.param(A_SCHEDULE_AFTER_A_CALL_THAT_TRAINS, id="a call before may have trained"),

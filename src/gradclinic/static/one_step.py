@@ -87,8 +87,12 @@ def acts_early(node: FunctionNode | ast.Module, survey: Survey, tapes: list[Tape
 
 
 def _is_early(tape: Tape) -> bool:
-    pairs = ((EventKind.CLIP, EventKind.BACKWARD), (EventKind.SCHEDULE, EventKind.STEP))
-    return any(_first(tape, early) < _first(tape, late) for early, late in pairs if early in tape.kinds)
+    if _first(tape, EventKind.CLIP) < _first(tape, EventKind.BACKWARD):
+        return True
+    # What is built out of sight may set the rate of the step to come.
+    stepped = _first(tape, EventKind.STEP)
+    ticks = (tick for tick in tape.of_kind(EventKind.SCHEDULE) if tick.index < stepped)
+    return any(tick.actor is not None and tape.actors[tick.actor].attrs.get("torch") for tick in ticks)
 
 
 def _first(tape: Tape, kind: EventKind) -> int:
