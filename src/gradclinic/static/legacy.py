@@ -1,4 +1,5 @@
-"""Sources as Python reads them, and those of the first years of torch, with `print x` and `async=True`."""
+"""Sources as Python reads them, those of the first years of torch, with `print x` and `async=True`, and
+notebooks that were saved as they are, with `!pip install` and `%cd`."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import symtable
 _PRINT = r"(?m)^([ \t]*)print[ \t]+[^=(\s].*$"
 _ASYNC = r"\basync(?=\s*=[^=])"
 """`x.cuda(async=True)`, an argument like any other until Python 3.7 made a keyword of its name."""
+_COMMAND = r"(?m)^([ \t]*)(?:![ \t]*[\w.]|%%?[a-z]).*$"
 
 
 def parse(text: str, path: str) -> ast.Module:
@@ -27,7 +29,7 @@ def parse(text: str, path: str) -> ast.Module:
 
 def _today(text: str, complaint: str) -> str:
     """What stands elsewhere on a line keeps its place."""
-    readable = re.sub(_ASYNC, "_sync", text)
+    readable = re.sub(_COMMAND, r"\1pass", re.sub(_ASYNC, "_sync", text))
     if "Missing parentheses in call to 'print'" not in complaint and readable == text:
         return text
     return re.sub(_PRINT, r"\1pass", readable)
