@@ -278,3 +278,41 @@ def test_the_mode_tells_whether_it_trains() -> None:
     source = HEAD + ASKS_FOR_THE_MODE.replace("BEFORE", "pass")
     assert told(source) == marked(source)
     assert told(HEAD + ASKS_FOR_THE_MODE.replace("BEFORE", "self.model.train()")) == set()
+
+
+BY_A_GENERATOR = """
+from contextlib import contextmanager
+
+@contextmanager
+def NAME(model):
+    before = model.training
+    try:
+        model.eval()
+        yield model
+    finally:
+        if before:
+            model.train()
+"""
+BY_A_CLASS = """
+class NAME:
+    def __init__(self, model):
+        self.model = model
+
+    def __enter__(self):
+        self.before = self.model.training
+        self.model.eval()
+
+    def __exit__(self, *args):
+        self.model.train(self.before)
+"""
+
+
+@pytest.mark.parametrize("manager", [BY_A_GENERATOR, BY_A_CLASS])
+@pytest.mark.parametrize("name", ["evaluating", "in_another_mode"])
+def test_a_context_manager_sets_the_mode_and_puts_it_back(manager: str, name: str) -> None:
+    loop = EPOCHS.format(signature="test()", data="test_loader", call="test()", marks="")
+    begin = "    for x, y in test_loader:\n        correct"
+    within = f"    with {name}(model), torch.no_grad():\n      for x, y in test_loader:\n        correct"
+    source = HEAD + manager.replace("NAME", name) + loop.replace(begin, within)
+    assert told(source) == set()
+    assert {code for code, _ in told(source.replace(f"{name}(model), ", ""))} == {"GC702"}

@@ -6,14 +6,24 @@ import ast
 import re
 from collections.abc import Callable
 
-from gradclinic.static import frameworks, words
+from gradclinic.static import frameworks, modes, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import evaluate
-from gradclinic.static.opaque import open_tape
+from gradclinic.static.opaque import open_tape, parts
 from gradclinic.static.precision import enter_autocast
 from gradclinic.static.syntax import last_name, names_in
-from gradclinic.static.values import NONE, Accelerator, Func, Instance, Tensor, Unknown, Value
+from gradclinic.static.values import (
+    NONE,
+    Accelerator,
+    ClassDef,
+    Func,
+    Instance,
+    Model,
+    Tensor,
+    Unknown,
+    Value,
+)
 from gradclinic.static.walk import Walk
 
 _SWITCHES_BY_NAME = words.Pattern(r"grad(ient)?s?($|_|(en|dis)abled)|infer|evaluat|eval_?mode", re.I)
@@ -28,6 +38,8 @@ def enter(walk: Walk, node: ast.expr) -> tuple[Value, Callable[[], None]]:
         return NONE, lambda: _leave_no_grad(walk)
     leave = _enter_no_sync(walk, node) or enter_autocast(walk, node) or _enter_either(walk, node)
     if leave is not None:
+        if isinstance(node, ast.Call) and _manages(walk, node):
+            _doubt_modes(walk, node)
         return NONE, leave
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if name == "accumulate":
@@ -46,10 +58,12 @@ def enter(walk: Walk, node: ast.expr) -> tuple[Value, Callable[[], None]]:
             return NONE, _nothing
     if _is_generator_that_acts(walk, node):
         open_tape(walk, node)
+        _doubt_modes(walk, node)
         return NONE, _nothing
     value = evaluate(walk, node)
-    if isinstance(value, Instance) and _acts_on_leaving(walk, value):
+    if isinstance(value, Instance) and _acts_on_leaving(walk, value.cls):
         open_tape(walk, node)
+        _doubt_modes(walk, node)
     if _is_no_grad(value):
         walk.perhaps_no_grad += 1
         return value, lambda: _leave_perhaps(walk)
@@ -73,8 +87,24 @@ def _is_generator_that_acts(walk: Walk, node: ast.expr) -> bool:
     )
 
 
-def _acts_on_leaving(walk: Walk, value: Instance) -> bool:
-    methods = (value.cls.find("__enter__"), value.cls.find("__exit__"))
+def _doubt_modes(walk: Walk, node: ast.expr) -> None:
+    """`with evaluating(model):` may have put it into either mode, until train() or eval() is called again."""
+    given = [*node.args, *(item.value for item in node.keywords)] if isinstance(node, ast.Call) else []
+    for value in parts(evaluate(walk, one) for one in given):
+        if isinstance(value, Model):
+            modes.switch(value, None, None)
+
+
+def _manages(walk: Walk, node: ast.Call) -> bool:
+    """Whether a context manager of the project does something by itself."""
+    func = evaluate(walk, node.func)
+    return (isinstance(func, ClassDef) and _acts_on_leaving(walk, func)) or _is_generator_that_acts(
+        walk, node
+    )
+
+
+def _acts_on_leaving(walk: Walk, cls: ClassDef) -> bool:
+    methods = (cls.find("__enter__"), cls.find("__exit__"))
     return any(isinstance(one, Func) and walk.can(one.node) & Can.ACT for one in methods)
 
 
