@@ -10,7 +10,8 @@ from gradclinic.static import frameworks, modes, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import evaluate
-from gradclinic.static.opaque import open_tape, parts
+from gradclinic.static.held import parts
+from gradclinic.static.opaque import open_tape
 from gradclinic.static.precision import enter_autocast
 from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import (
