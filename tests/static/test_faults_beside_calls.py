@@ -83,6 +83,15 @@ def run(model, loader, path):
         model.save(path, optimizer)
 """
 
+A_FORWARD_FOR_TRAINING = """
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        losses = model.forward_train(x, y)
+        losses["loss"].backward()  # GC101
+        optimizer.step()
+"""
+
 AN_AVERAGE_OF_THE_WEIGHTS = """
 from averages import Average
 

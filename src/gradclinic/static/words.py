@@ -88,9 +88,10 @@ DRIVER_NAME = Pattern(r"agent|trainer|learner|runner|engine|solver", re.I)
 STEPS_BY_ITSELF = Pattern(r"optim|train_|_train|^fit|^learn|update_|^update|backward|_step$|^step_", re.I)
 """Methods of a model that may well update it,"""
 _LOOKS_ON = Pattern(
-    r"^_?(get|print|show|log|load|save|register|num|count|is|has|list|dump|export)_(?!.*_and_)", re.I
+    r"^_?(get|print|show|log|load|save|register|num|count|is|has|list|dump|export)_(?!.*_and_)|^forward_train(ing)?$",
+    re.I,
 )
-"""unless they begin with a word for what changes no weight: `load_pretrain_params`."""
+"""unless they begin with a word for what changes no weight: `load_pretrain_params`; or merely go forward."""
 AVERAGE = Pattern(r"(^|[._])(\w+_)?(ema|swa|averaged?)(_\w+)?$|ema$", re.I)
 """Averages of the weights of a model: their `update` and `step` read those, and train nothing."""
 
