@@ -140,7 +140,7 @@ class Survey(Collection):
     def _defined(self, facts: Facts) -> list[FunctionNode]:
         """The functions of the project that a piece of code may call."""
         found: list[FunctionNode] = []
-        for written in facts.reaches & self._callable:
+        for written in sorted(facts.reaches & self._callable):
             name = written.removeprefix(".")
             # An attribute of something is no function of the module itself.
             bare = name == written
