@@ -57,6 +57,10 @@ def test_descent_on_the_sum_of_all_gradients_is_told(update: str) -> None:
         "w.grad = None",
         "w.grad.data.fill_(0)",
         "w.grad *= 0",
+        "w.grad[:] = 0; b.grad[:] = 0",
+        "nn.init.constant_(w.grad, 0)",
+        "g = w.grad; g.mul_(0)",
+        "break",
         "del w.grad",
         "forget(w)",
         "helpers.start_over(w, params, model)",
@@ -101,3 +105,62 @@ def test_updates_that_something_else_makes_are_left_alone() -> None:
         return delta
     """
     assert codes_by_lint(dedent(attack)) == []
+
+
+IN_TURN = """
+import torch
+from torch import nn
+
+class Clients:
+    def __init__(self, n):
+        self.models = [nn.Linear(3, 1) for _ in range(n)]
+
+    def fresh(self):
+        self.net = nn.Linear(3, 1)
+
+def run(clients, batches, k):
+    for i, x in enumerate(batches):
+        {prepare}
+        {net}(x).mean().backward()
+        for p in {net}.parameters():
+            p.data -= 0.1 * p.grad
+"""
+
+
+@pytest.mark.parametrize(
+    ("net", "prepare"),
+    [
+        ("clients.models[i]", "pass"),
+        ("clients.net", "clients.fresh()"),
+        ("net", "net = nn.Linear(3, 1)"),
+    ],
+)
+def test_another_model_each_time_has_no_gradient_yet(net: str, prepare: str) -> None:
+    assert "GC101" not in codes_by_lint(IN_TURN.format(net=net, prepare=prepare))
+
+
+def test_the_last_batch_of_an_epoch_may_move_all_that_was_gathered() -> None:
+    gathered = """
+    import torch
+
+    def run(w, data, epochs):
+        for epoch in range(epochs):
+            w.grad = None
+            for i, x in enumerate(data):
+                ((x @ w).mean() / len(data)).backward()
+                if i + 1 == len(data):
+                    w.data -= 0.1 * w.grad
+    """
+    assert codes_by_lint(dedent(gathered)) == []
+
+
+def test_a_mean_of_all_gradients_may_be_wanted() -> None:
+    averaging = """
+    import torch
+
+    def run(w, start, data):
+        for t, x in enumerate(data, 1):
+            ((x @ w) ** 2).mean().backward()
+            w.data = start - 0.1 / t**0.5 * w.grad
+    """
+    assert codes_by_lint(dedent(averaging)) == []

@@ -150,6 +150,11 @@ class Trainer:
 
 FAULTS = {name: text for name, text in list(globals().items()) if name.isupper() and "# GC" in text}
 MENDED = {
+    "a schedule that begins one earlier": (
+        "A_SCHEDULE_ON_TOP_OF_TORCHS",
+        "        super().__init__(optimizer)\n",
+        "        super().__init__(optimizer)\n        self.last_epoch = -1\n",
+    ),
     "a schedule that advances in a way of its own": (
         "A_SCHEDULE_ON_TOP_OF_TORCHS",
         "    def get_lr(self):",

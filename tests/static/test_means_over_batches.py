@@ -71,6 +71,14 @@ def test_a_mean_of_one_batch_is_no_mean_of_the_window(source: str) -> None:
         pytest.param(window("(each * mask).sum() / mask.sum() / args.accumulation_steps"), id="divided"),
         pytest.param(window("(each * mask).sum() / args.tokens_per_update"), id="over more than the batch"),
         pytest.param(window("(each * mask).sum() / mask.sum() * args.share"), id="it may be weighted"),
+        pytest.param(window("(each * mask).sum() / (args.k * mask.sum())"), id="over all of the window"),
+        pytest.param(window("args.k * (each * mask).sum() / mask.sum()"), id="by a share of the window"),
+        pytest.param(
+            window(
+                "args.w['a'] * F.mse_loss(model(x), y) + args.w['b'] * F.l1_loss(model(x), y)", count="pass"
+            ),
+            id="weights that were computed before",
+        ),
         pytest.param(window("args.share * F.mse_loss(model(x), y)", count="pass"), id="so may one term"),
         pytest.param(
             window("args.k * F.mse_loss(model(x), y) + args.k * F.l1_loss(model(x), y)", count="pass"),

@@ -18,6 +18,8 @@ _RANKS = Pattern(r"world_size|dp_size|(n|num)_gpus?\b", re.I)
 MOST_HELD = 64
 """Items of a collection that are kept apart."""
 LONGEST_PERIOD = 8
+_UNCLEAR = "?"
+"""A factor that may be anything."""
 """Longer periods are walked as if they were the window: nothing is learned from more iterations."""
 
 _INTEGER: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -185,13 +187,26 @@ def _tensor(walk: Walk, left: Value, op: ast.operator, right: Value) -> Tensor:
     elif tensor.scaled is not True:
         result.scaled = _scaled_by(op, other, divides=isinstance(left, Tensor))
         name = name_of(other)
-        if result.scaled and tensor.scaled is None and walk.loops and f"<{_here(walk)}>" in name:
+        if result.scaled and tensor.scaled is None and not tensor.weight and _counts_this_batch(walk, name):
             result.scaled = False  # a sum over its own batch: what it was is a mean now
         elif result.scaled is None and _RANKS.search(name):
             result.scaled = tensor.scaled  # ranks average what they are given
-        elif result.scaled is None and tensor.scaled is False and isinstance(other, (Unknown, Const)):
-            result.weight = "" if words.ACCUMULATION_NAME.search(name) else name
+        elif result.scaled is None and isinstance(other, (Unknown, Const, Num)):
+            # Of a term it is a weight, if it is a setting; of a sum it may be its share in the window.
+            term = tensor.scaled is False and _is_setting(name)
+            result.weight = name if term else _UNCLEAR
     return result
+
+
+def _counts_this_batch(walk: Walk, name: str) -> bool:
+    """`mask.sum()` of the loop being run, and nothing beside it that a window may be counted by."""
+    return bool(walk.loops) and f"<{_here(walk)}>" in name and " Mult " not in name and " Div " not in name
+
+
+def _is_setting(name: str) -> bool:
+    """`args.share`, `1 - self.share`: what is handed in, or computed before, may hold the window already."""
+    computed = re.search(r"\[| Div | Mult ", name)
+    return "." in name and not computed and not words.ACCUMULATION_NAME.search(name)
 
 
 def _scaled_by(op: ast.operator, factor: Value, *, divides: bool) -> bool | None:
@@ -208,7 +223,8 @@ def _scaled_by(op: ast.operator, factor: Value, *, divides: bool) -> bool | None
 
 def combine(left: Tensor, right: Tensor) -> Tensor:
     """The sum of two losses is scaled only if both are. Weights that differ are those of the two."""
-    weighted = bool(left.weight and right.weight) and left.weight != right.weight
+    known = left.weight and right.weight and _UNCLEAR not in (left.weight, right.weight)
+    weighted = bool(known) and left.weight != right.weight
     if left.scaled is False or right.scaled is False or weighted:
         scaled: bool | None = False
     else:

@@ -25,7 +25,7 @@ def own_optimizer(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> 
     """The optimizer that an instance of `cls` is, if its step does what a step does and no more."""
     if not any(map(_of_torch, cls.outside_bases())):
         return None
-    if not all(_merely_steps(one, walk.survey.functions) for one in _in_sight(cls)):
+    if not all(_merely_steps(one, walk.survey.functions) for one in in_sight(cls)):
         return None
     if optimizers_in(args.all()):
         return None  # another one in a coat: who clears that one clears this
@@ -39,8 +39,8 @@ def _of_torch(base: str) -> bool:
     return base.startswith("torch.optim") and (last == "Optimizer" or last in words.TORCH_OPTIMIZERS)
 
 
-def _in_sight(cls: ClassDef) -> list[ClassDef]:
-    return [cls, *(c for base in cls.bases if isinstance(base, ClassDef) for c in _in_sight(base))]
+def in_sight(cls: ClassDef) -> list[ClassDef]:
+    return [cls, *(c for base in cls.bases if isinstance(base, ClassDef) for c in in_sight(base))]
 
 
 def _merely_steps(cls: ClassDef, functions: Functions) -> bool:

@@ -20,7 +20,7 @@ from gradclinic.static.walk import Walk
 MOST_LEVELS = 8
 """How far above a file the root of its project is looked for."""
 MOST_FILES = 1500
-_UNSCALES = re.compile(rb"unscale_|\.unscale|\bunscale\(|get_scale\(|inv_scale|\._scale\b")
+_UNSCALES = re.compile(rb"unscale|get_scale\(|inv_scale|\._scale\b|\[.scale.\]")
 _HAS_ITS_OWN = re.compile(
     r"^\s*(?:from|import) (?:accelerate|pytorch_lightning|lightning|fastai|catalyst|composer|deepspeed|"
     r"mmengine|mmcv|ignite|timm|apex|colossalai)\b",
@@ -36,7 +36,7 @@ def note_scale(walk: Walk, given: Iterable[Value], since: int) -> None:
     if len(drafts) == since or not _is_scaled(walk, since) or _has_scaler(given):
         return
     path = os.path.abspath(walk.path)
-    if os.path.isfile(path) and not _HAS_ITS_OWN.search(text_of(path)) and not _may_unscale(path):
+    if os.path.isfile(path) and not _HAS_ITS_OWN.search(text_of(path)) and not spoken_of(path, _UNSCALES):
         for draft in drafts[since:]:
             draft.attrs = {**draft.attrs, "keeps_scale": True}
 
@@ -66,22 +66,22 @@ def _has_scaler(given: Iterable[Value]) -> bool:
     return False
 
 
-def _may_unscale(path: str) -> bool:
+def spoken_of(path: str, words: re.Pattern[bytes]) -> bool:
     """Whether a file of the project says so, or nobody knows where it ends."""
     root = os.path.dirname(path)
     for _ in range(MOST_LEVELS):
         if not ROOT_MARKS.isdisjoint(os.listdir(root)):
-            return _spoken_of(root, os.stat(path).st_mtime_ns)
+            return _spoken_of(root, words, os.stat(path).st_mtime_ns)
         root = os.path.dirname(root)
     return True
 
 
 @lru_cache(maxsize=64)
-def _spoken_of(root: str, asked: int) -> bool:
+def _spoken_of(root: str, words: re.Pattern[bytes], asked: int) -> bool:
     try:
         for number, file in enumerate(_sources(root)):
             with open(file, "rb") as source:
-                if number == MOST_FILES or _UNSCALES.search(source.read()):
+                if number == MOST_FILES or words.search(source.read()):
                     return True
     except OSError:
         return True

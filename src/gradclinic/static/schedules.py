@@ -10,8 +10,9 @@ from gradclinic.static import words
 from gradclinic.static.abilities import Can
 from gradclinic.static.held import optimizers_in, parts
 from gradclinic.static.opaque import build
+from gradclinic.static.own_optimizers import in_sight
 from gradclinic.static.project_files import file_of, parsed
-from gradclinic.static.syntax import last_name
+from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import ActorRef, ClassDef, Func, Num, Value
 from gradclinic.static.walk import Arguments, Walk
 
@@ -24,6 +25,8 @@ _LENGTH_POSITION = {
     "get_polynomial_decay_schedule_with_warmup": 2,
     "get_scheduler": 3,
 }
+_HOOKS = frozenset({"register_step_post_hook", "register_step_pre_hook"})
+_COUNTERS = frozenset({"last_epoch", "_step_count"})
 _BASES = words.TORCH_SCHEDULES | {"_LRScheduler", "LRScheduler"}
 
 
@@ -64,10 +67,21 @@ def own_schedule(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> A
     if not any(map(_of_torch, cls.outside_bases())) or not optimizers_in(args.all()):
         return None
     step = cls.find("step")
-    if isinstance(step, Func) and walk.can(step.node) & Can.ACT:
+    written = {name for one in in_sight(cls) for name in names_in(one.node)}
+    if (isinstance(step, Func) and walk.can(step.node) & Can.ACT) or not written.isdisjoint(_HOOKS):
         return None
     # One that advances in a way of its own may set the rate of the step that follows, and then skips none.
-    return build_schedule(walk, cls.node.name, args, node, as_torch=step is None)
+    as_torch = step is None and not _counts_otherwise(cls)
+    return build_schedule(walk, cls.node.name, args, node, as_torch=as_torch, own=True)
+
+
+def _counts_otherwise(cls: ClassDef) -> bool:
+    """`self.last_epoch = -1` after torch's own constructor: what comes first is not skipped then."""
+    return any(
+        isinstance(part, ast.Attribute) and part.attr in _COUNTERS and isinstance(part.ctx, ast.Store)
+        for one in in_sight(cls)
+        for part in nodes_in(one.node)
+    )
 
 
 def _of_torch(base: str) -> bool:
@@ -75,14 +89,15 @@ def _of_torch(base: str) -> bool:
 
 
 def build_schedule(
-    walk: Walk, name: str, args: Arguments, node: ast.AST, *, as_torch: bool = True
+    walk: Walk, name: str, args: Arguments, node: ast.AST, *, as_torch: bool = True, own: bool = False
 ) -> ActorRef | None:
     optimizers = optimizers_in(args.all())
     if not optimizers and not args.all():
         return None
-    length = _length(name, args)
+    length = _length(name, args) if not own else None
     planned = length.value if isinstance(length, Num) and not length.invented else None
-    attrs = {"torch": as_torch, "kind": name, "planned": planned, "planned_unit": _unit(length, args)}
+    unit = _unit(length, args) if not own else None  # whose arguments may mean anything
+    attrs = {"torch": as_torch, "kind": name, "planned": planned, "planned_unit": unit}
     parts_of_it = {
         part.id
         for part in parts(args.all())

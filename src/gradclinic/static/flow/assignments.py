@@ -187,7 +187,8 @@ def _as_number(node: ast.expr) -> ast.expr:
 
 def _add_up(machine: Machine, node: ast.stmt, target: ast.expr, current: Value, value: Value) -> None:
     result = combine(machine, node, current, ast.Add(), value)
-    if isinstance(value, Flow) and isinstance(result, Flow) and not restarted(machine, node, target):
+    grows = isinstance(value, Flow) and isinstance(result, Flow) and not machine.no_grad
+    if isinstance(value, Flow) and grows and not restarted(machine, node, target):
         into = current if isinstance(current, Flow) else None
         log = machine.log
         where = machine.kept_at(node, value)

@@ -14,6 +14,7 @@ from gradclinic.static.plain.scopes import bound_by, scopes
 from gradclinic.static.syntax import children, last_name, names_in, nodes_in
 from gradclinic.static.values import FunctionNode
 
+_LEAVES = (ast.Break, ast.Return, ast.Raise)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DESCENDS = re.compile(r"(=|_\().*\.grad\b")
 _IN_PLACE = frozenset({"sub_", "add_", "copy_"})
@@ -21,6 +22,10 @@ _CLEARS = frozenset({"step", "setattr", "grad_", "fill_"})
 """An optimizer beside it is the business of those who follow optimizers."""
 _SOUNDS_CLEARING = re.compile(r"zero|clear|reset|clean", re.I)
 _MERELY_COMPUTE = frozenset({"torch", "numpy", "math", "matplotlib", "tqdm", "wandb", "time"})
+_OF_TENSORS_AND_MODULES = words.names(
+    "parameters named_parameters forward train eval to cuda cpu sub_ add_ copy_ item detach numpy tolist "
+    "size view reshape flatten abs sum mean norm pow square t mm matmul dot clone"
+)
 _PYTHONS_OWN = frozenset(dir(builtins)) - {"setattr", "delattr", "exec", "eval"}
 
 
@@ -51,6 +56,8 @@ def read(tree: ast.Module, text: str, path: str) -> Iterator[DescentByHand]:
 
 def _updates(loop: ast.stmt) -> Iterator[tuple[ast.AST, str]]:
     """What each iteration updates by its gradient: by itself, or in a loop over the parameters."""
+    if any(isinstance(part, _LEAVES) for part in _straight_in(loop)):
+        return  # after the first batch, or at the end of a window
     for part in _straight_in(loop):
         if isinstance(part, ast.For) and isinstance(part.target, ast.Name):
             for inner in nodes_in(part):
@@ -61,11 +68,13 @@ def _updates(loop: ast.stmt) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _straight_in(loop: ast.stmt) -> Iterator[ast.AST]:
-    """What one iteration does, without the loops in it."""
+    """What one iteration surely does, without the loops in it, or does where there is a gradient."""
     waiting = list(children(loop))
     for part in waiting:  # which grows meanwhile
         yield part
-        if not isinstance(part, (*_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(part, ast.If) and "grad" not in names_in(part.test):
+            waiting += [leaving for leaving in nodes_in(part) if isinstance(leaving, _LEAVES)]
+        elif not isinstance(part, (*_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             waiting += children(part)
 
 
@@ -86,6 +95,10 @@ def _updated(part: ast.AST) -> str | None:
     if not isinstance(target, (ast.Name, ast.Attribute)):
         return None
     name = ast.unparse(target)
+    if isinstance(part, ast.Assign) and not re.search(
+        rf"{re.escape(name)}(?!\.grad)\b", ast.unparse(part.value)
+    ):
+        return None  # made of something else, and by the sum of all gradients maybe
     gradients = [
         node.value
         for value in given
@@ -114,17 +127,21 @@ def _seen_in(tree: ast.Module) -> _File:
 def _uncleared(loop: ast.stmt, names: list[str], file: _File) -> ast.Call | None:
     """The backward of a loop that clears no gradient, as far as all of it is in sight."""
     parts = nodes_in(loop)
+    beyond = _called(parts, file)
     backward = [part for part in parts if isinstance(part, ast.Call) and last_name(part.func) == "backward"]
-    if not backward or any(map(_may_clear, parts)) or any(map(_may_clear, _called(parts, file))):
+    if not backward or any(map(_may_clear, parts)) or any(map(_may_clear, beyond)):
         return None
-    owners = {re.split(r"[.\[(]", name.removeprefix("self."))[0] for name in names} | set(names)
+    if any("[" in name.removeprefix("[") for name in names):
+        return None  # another one each time, maybe
+    owners = {re.split(r"[.(]", name.removeprefix("self."))[0] for name in names} | set(names)
     owners.update(part for name in names if name.startswith("[") for part in re.findall(r"\w+", name))
-    if any(not owners.isdisjoint(bound_by(part)) for part in parts):
+    made = {name.removeprefix("self.") for part in (*parts, *beyond) for name in bound_by(part)}
+    made.update(name for part in beyond if isinstance(part, ast.Global) for name in part.names)
+    if not owners.isdisjoint(made | {f"self.{name}" for name in made}):
         return None  # made anew each time, and its gradient with it
-    known = file.known | owners
-    handed_on = [part for part in parts if isinstance(part, ast.Call) and not _is_known(part, known)]
-    if any(owners & set(names_in(arg)) for call in handed_on for arg in _given(call)):
-        return None
+    for call in parts:
+        if isinstance(call, ast.Call) and not _is_known(call, owners, file):
+            return None
     return backward[0]
 
 
@@ -133,13 +150,18 @@ def _may_clear(part: ast.AST) -> bool:
         if part.attr in ("grad", "_grad"):
             return not isinstance(part.ctx, ast.Load)
         return part.attr in _CLEARS or bool(_SOUNDS_CLEARING.search(part.attr))
-    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr.endswith("_"):
-        return "grad" in names_in(part.func.value)  # `w.grad.mul_(0)`
-    if isinstance(part, ast.AugAssign):
-        return "grad" in names_in(part.target)
-    if isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
-        return part.func.id in _CLEARS or bool(_SOUNDS_CLEARING.search(part.func.id))
-    return False
+    if isinstance(part, (ast.Assign, ast.AugAssign, ast.Delete)):
+        targets = [part.target] if isinstance(part, ast.AugAssign) else part.targets
+        named_so = isinstance(part, ast.Assign) and last_name(part.value) == "grad"  # `g = w.grad`
+        return named_so or any("grad" in names_in(target) for target in targets)
+    if not isinstance(part, ast.Call):
+        return False
+    called = last_name(part.func)
+    if called in _CLEARS or _SOUNDS_CLEARING.search(called):
+        return True
+    # `w.grad.mul_(0)`, `constant_(w.grad, 0)`, and no `w.sub_(rate * w.grad)`.
+    touched = [part.func, *_given(part)] if _updated(part) is None else []
+    return called.endswith("_") and any("grad" in names_in(given) for given in touched)
 
 
 def _called(parts: list[ast.AST], file: _File) -> list[ast.AST]:
@@ -156,10 +178,18 @@ def _called(parts: list[ast.AST], file: _File) -> list[ast.AST]:
     return found
 
 
-def _is_known(call: ast.Call, known: frozenset[str]) -> bool:
-    """By the first part of the name, and methods of the file by the last: `F.relu(w)`, `self.forward(w)`."""
+def _is_known(call: ast.Call, owners: set[str], file: _File) -> bool:
+    """Whether it is plain what the call does to those that are updated."""
     names = names_in(call.func)
-    return bool(names) and (names[-1] in known or names[0] in known)
+    if not names or names[-1] in file.known or names[0] in file.functions:
+        return True
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(owner, (ast.Name, ast.Attribute)) and not owners.isdisjoint(
+        (ast.unparse(owner), names[-1])
+    ):
+        return last_name(call.func) in _OF_TENSORS_AND_MODULES
+    runs = isinstance(call.func, ast.Name) and call.func.id in owners
+    return runs or not any(owners & set(names_in(given)) for given in _given(call))
 
 
 def _given(call: ast.Call) -> list[ast.expr]:
