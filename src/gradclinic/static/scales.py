@@ -20,7 +20,7 @@ from gradclinic.static.walk import Walk
 MOST_LEVELS = 8
 """How far above a file the root of its project is looked for."""
 MOST_FILES = 1500
-_UNSCALES = re.compile(rb"unscale|get_scale\(|inv_scale|\._scale\b|\[.scale.\]")
+_UNSCALES = re.compile(rb"unscale_|\.unscale|\bunscale\(|get_scale\(|inv_scale|\._scale\b|\[.scale.\]")
 _HAS_ITS_OWN = re.compile(
     r"^\s*(?:from|import) (?:accelerate|pytorch_lightning|lightning|fastai|catalyst|composer|deepspeed|"
     r"mmengine|mmcv|ignite|timm|apex|colossalai)\b",

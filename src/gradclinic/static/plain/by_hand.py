@@ -62,9 +62,8 @@ def _steps_optimizers_alone(parts: list[ast.AST]) -> bool:
     calls = [part for part in parts if isinstance(part, ast.Call)]
     if any(_MAY_ADVANCE.intersection(names_in(call.func)) or _hands_itself_on(call) for call in calls):
         return False
-    called = [call.func for call in calls]
-    if any(isinstance(part, ast.Attribute) and part.attr == "step" and part not in called for part in parts):
-        return False  # `step = self.schedule.step`
+    if any(isinstance(part, ast.Assign) and last_name(part.value) == "step" for part in parts):
+        return False  # `tick = self.schedule.step`
     stepped = [
         last_name(call.func.value)
         for call in calls
