@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -18,7 +17,6 @@ from gradclinic.static.walk import Arguments, Walk
 _DOES_MORE = frozenset({"zero_grad", "backward", "unscale_", "zero_", "fill_", "_foreach_zero_"})
 """Whatever is filled with zeros: a gradient may go by any name."""
 Functions: TypeAlias = Mapping[str, list[FunctionNode]]
-_PYTHONS_OWN = frozenset(dir(builtins)) - {"setattr", "delattr", "exec", "eval"}
 
 
 def own_optimizer(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> ActorRef | None:
@@ -82,7 +80,7 @@ def _clears(part: ast.AST) -> bool:
 
 def _merely_computes(helper: str, functions: Functions, asked: set[str]) -> bool:
     """Whether what is called so is in sight, with all that it calls, and clears nothing it is given."""
-    if helper in _PYTHONS_OWN or helper in asked:
+    if helper in words.PYTHONS_OWN or helper in asked:
         return True
     asked.add(helper)
     found = functions.get(helper, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from functools import cache, lru_cache
 
@@ -199,6 +200,10 @@ PURE = names(
     "arange full topk flatten sigmoid tanh contiguous array dim"
 )
 """Functions and methods that change nothing they are given."""
+
+
+PYTHONS_OWN = frozenset(dir(builtins)) - {"setattr", "delattr", "exec", "eval"}
+"""Functions of Python itself that change no attribute of what they are given."""
 
 
 def steps_by_itself(name: str) -> bool:

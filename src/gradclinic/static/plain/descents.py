@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 from collections.abc import Iterator
 
@@ -26,7 +25,6 @@ _OF_TENSORS_AND_MODULES = words.names(
     "parameters named_parameters forward train eval to cuda cpu sub_ add_ copy_ item detach numpy tolist "
     "size view reshape flatten abs sum mean norm pow square t mm matmul dot clone"
 )
-_PYTHONS_OWN = frozenset(dir(builtins)) - {"setattr", "delattr", "exec", "eval"}
 
 
 @frozen
@@ -110,7 +108,7 @@ def _updated(part: ast.AST) -> str | None:
 
 def _seen_in(tree: ast.Module) -> _File:
     functions: dict[str, list[FunctionNode]] = {}
-    known = set(_PYTHONS_OWN)
+    known = set(words.PYTHONS_OWN)
     for node in nodes_in(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             functions.setdefault(node.name, []).append(node)
