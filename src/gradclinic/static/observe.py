@@ -7,7 +7,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from gradclinic.facts import Observation, Source
+from gradclinic.frozen import frozen
 from gradclinic.static import words
+from gradclinic.static.bare import bare
 from gradclinic.static.callers import trainers_of
 from gradclinic.static.imports import Find, imported
 from gradclinic.static.legacy import check, parse
@@ -30,19 +32,31 @@ def acts(text: str) -> bool:
     """Whether a root to walk from may stand in the file: `timesteps` and `def backward(ctx)` are none."""
     if not any(word in text for word in _HAPPENS):
         return False
-    return any(_called(word, text) for word in _ACTING) or any(word in text for word in _MENDING)
-
-
-def _called(word: str, text: str) -> bool:
-    """Whether it is called by that name, not defined. What begins with letters is searched for fast."""
-    pattern = rf"{word}(?<!def {word})(?:(?<!\w{word})|(?<=manual_{word})|(?<=optimizer_{word}))\s*[\[(\\]"
-    return word in text and re.search(pattern, text) is not None
+    return any(words.called(word, text) for word in _ACTING) or any(word in text for word in _MENDING)
 
 
 def _computes(text: str) -> bool:
-    if "torch" not in text:
-        return False
-    return words.speaks_of_losses(text) or _called("backward", text)
+    return words.speaks_of_losses(text) or words.called("backward", text)
+
+
+@frozen
+class _Asked:
+    """What the words of a file let expect of it."""
+
+    tells: bool
+    """It may show a fact plainly,"""
+    trains: bool
+    """train something, by itself or by another module,"""
+    acts: bool
+    """have a root to walk from,"""
+    computes: bool
+    """and a loss or a backward."""
+
+
+def _asked(code: str, path: str, *, torch: bool) -> _Asked:
+    """`torch`: the file speaks of it, if only in a remark; one that is handed a model need not import it."""
+    trains = any(word in code for word in (*_HAPPENS, *_DRIVES)) and not _tests(code, path)
+    return _Asked(torch and plainly_may_tell(code), trains, trains and acts(code), torch and _computes(code))
 
 
 def _hands_on(text: str, modules: Mapping[str, Module]) -> bool:
@@ -65,24 +79,29 @@ def observe_source(
 
     SyntaxError and ValueError are those of `ast.parse`.
     """
-    tells = plainly_may_tell(text)
-    trains = any(word in text for word in (*_HAPPENS, *_DRIVES)) and not _tests(text, path)
-    modules = imported(text, find) if trains else {}
-    computes = _computes(text)
+    torch = "torch" in text
+    asked = _asked(text, path, torch=torch)
+    if asked.tells or asked.trains or asked.computes:
+        asked = _asked(bare(text), path, torch=torch)
+    modules = imported(text, find) if asked.trains else {}
     followed = find is not None or path.endswith(".ipynb")
-    hands_on = trains and followed and _hands_on(text, modules)
-    loops = bool(modules) or (trains and acts(text))
+    hands_on = asked.trains and followed and _hands_on(text, modules)
+    loops = bool(modules) or asked.acts
     trainers = trainers_of(path, beside) if beside is not None and may_end(text) else []
-    if not (computes or hands_on or tells or loops or trainers):
+    if not (asked.computes or hands_on or asked.tells or loops or trainers):
         check(text, path)
         return Observation(Source.STATIC)
     tree = parse(text, path)
     try:
         cases = [
             *(_loops(tree, path, modules) if loops else ()),
-            *(_losses(tree, text, path, beside, computes=computes) if computes or hands_on else ()),
+            *(
+                _losses(tree, text, path, beside, computes=asked.computes)
+                if asked.computes or hands_on
+                else ()
+            ),
             *(_endings(tree, text, path, beside or (), trainers) if trainers else ()),
-            *((fact,) for fact in plain_facts(tree, text, path)),
+            *((fact,) for fact in (plain_facts(tree, text, path) if asked.tells else ())),
         ]
         return Observation(Source.STATIC, tuple(cases))
     except RecursionError:

@@ -206,6 +206,13 @@ PYTHONS_OWN = frozenset(dir(builtins)) - {"setattr", "delattr", "exec", "eval"}
 """Functions of Python itself that change no attribute of what they are given."""
 
 
+def called(word: str, text: str) -> bool:
+    """Whether a source calls it by that name, and does not define it only."""
+    # What begins with letters is searched for fast.
+    pattern = rf"{word}(?<!def {word})(?:(?<!\w{word})|(?<=manual_{word})|(?<=optimizer_{word}))\s*[\[(\\]"
+    return word in text and re.search(pattern, text) is not None
+
+
 def steps_by_itself(name: str) -> bool:
     return STEPS_BY_ITSELF.search(name) is not None and _LOOKS_ON.match(name) is None
 

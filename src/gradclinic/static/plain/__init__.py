@@ -22,11 +22,11 @@ _READERS = (adapters, by_hand, copies, descents, orders, rates, samplers, saving
 
 
 def plainly_may_tell(text: str) -> bool:
-    return "torch" in text and any(reader.may_tell(text) for reader in _READERS)
+    return any(reader.may_tell(text) for reader in _READERS)
 
 
 def plain_facts(tree: ast.Module, text: str, path: str) -> Iterator[object]:
     """Each reader looks at the text first: most files have nothing for it."""
-    for reader in _READERS if "torch" in text else ():
+    for reader in _READERS:
         if reader.may_tell(text):
             yield from reader.read(tree, text, path)

@@ -18,8 +18,10 @@ _HANDS_ON = frozenset({"copy", "dict", "OrderedDict"})
 
 
 def may_tell(text: str) -> bool:
-    kept = "load_state_dict(" in text or re.search(r"best\w* ?=|best\w*,", text) is not None
-    return "backward(" in text and (kept or ".parameters()" in text)
+    mixed = "zip(" in text and text.count(".parameters(") > 1
+    shadowed = "named_parameters(" in text and (".data" in text or "detach" in text)
+    kept = mixed or shadowed or "load_state_dict(" in text or re.search(r"best\w* ?=|best\w*,", text)
+    return bool(kept) and words.called("backward", text)
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[LiveCopy]:

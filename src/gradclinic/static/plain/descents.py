@@ -15,7 +15,10 @@ from gradclinic.static.values import FunctionNode
 
 _LEAVES = (ast.Break, ast.Return, ast.Raise)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_DESCENDS = re.compile(r"(=|_\().*\.grad\b")
+_GRADIENT = re.compile(r"\.grad\b")
+_DESCENDS = re.compile(r"[-+]=|\.data\s*=|(?:sub|add|copy)_\(")
+_FAR = 200
+"""Characters that an update may have before the gradient that it uses."""
 _IN_PLACE = frozenset({"sub_", "add_", "copy_"})
 _CLEARS = frozenset({"step", "setattr", "grad_", "fill_"})
 """An optimizer beside it is the business of those who follow optimizers."""
@@ -35,7 +38,10 @@ class _File:
 
 
 def may_tell(text: str) -> bool:
-    return "backward(" in text and _DESCENDS.search(text) is not None
+    if ".grad" not in text or not words.called("backward", text):
+        return False
+    places = (found.start() for found in _GRADIENT.finditer(text))
+    return any(_DESCENDS.search(text, max(0, place - _FAR), place) for place in places)
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[DescentByHand]:

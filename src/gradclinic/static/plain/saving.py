@@ -19,7 +19,7 @@ _FRAMEWORKS = ("lightning", "Accelerator(", "deepspeed", "save_state(")
 
 
 def may_tell(text: str) -> bool:
-    trains = "torch.save(" in text and "backward(" in text
+    trains = "torch.save(" in text and words.called("backward", text)
     return trains and not any(word in text for word in _FRAMEWORKS)
 
 

@@ -7,17 +7,21 @@ import re
 from collections.abc import Iterator
 
 from gradclinic.facts.stored import Mutation, StoredData
+from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import names_in
 
 _SLICE = r"= *\w+\[[^\]\n]*:"
 _SLICED = r"\n[ \t]+(\w+) *= *\w+\[[^\]\n]*:"
 _CHANGED = r"\n[ \t]+(\w+) *[-+*/]="
+_SIGNS = ("+=", "-=", "*=", "/=")
 _SEEN = "the batch is a view of the data, and is changed in place"
 
 
 def may_tell(text: str) -> bool:
-    if "backward(" not in text or not re.search(_SLICE, text):
+    if not any(sign in text for sign in _SIGNS) or not words.called("backward", text):
+        return False
+    if not re.search(_SLICE, text):
         return False
     return not set(re.findall(_SLICED, text)).isdisjoint(re.findall(_CHANGED, text))
 
