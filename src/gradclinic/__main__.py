@@ -1,8 +1,6 @@
 """`python -m gradclinic`, which is also what torchrun launches."""
 
-import sys
-
-from gradclinic.cli import main
+from gradclinic.cli import entry
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

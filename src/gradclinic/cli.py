@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
 import os
 import pkgutil
 import sys
@@ -14,6 +16,21 @@ from typing import Any, NoReturn
 from gradclinic import __doc__ as about
 from gradclinic import __version__, commands
 from gradclinic.errors import GradclinicError, UsageError, debugging, fault
+
+
+def entry() -> NoReturn:
+    """The command as a process of its own. One that only reads leaves all it has made to the system at once:
+    Python would take a tenth of the time to take it apart."""
+    only_reads = sys.argv[1:2] == ["lint"]
+    if only_reads:
+        gc.disable()
+    code = main()
+    if only_reads:
+        with contextlib.suppress(OSError):  # which Python tells of when it tries again
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    sys.exit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import warnings
 from collections.abc import Iterator
@@ -41,17 +40,10 @@ def examine(path: str, config: Config, beside: frozenset[str] | None = frozenset
 
     None for all of its project.
     """
-    # A tree and what is made of it live until the file is done; looking for garbage in between finds none.
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        with warnings.catch_warnings():
-            # Python's own remarks on how the file is written are not what was asked for.
-            warnings.simplefilter("ignore")
-            return _examine(path, config, beside)
-    finally:
-        if collecting:
-            gc.enable()
+    with warnings.catch_warnings():
+        # Python's own remarks on how the file is written are not what was asked for.
+        warnings.simplefilter("ignore")
+        return _examine(path, config, beside)
 
 
 def _examine(path: str, config: Config, beside: frozenset[str] | None) -> Examined:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from gradclinic.findings.diagnosis import in_order, merge, strongest
 from gradclinic.judged import judged
 from gradclinic.linting.examine import Examined, examine
 from gradclinic.linting.files import collect
+from gradclinic.linting.garbage import collect_if_much, collecting_seldom
 
 FILES_WORTH_A_PROCESS = 64
 """Below this, starting a second interpreter takes longer than reading the files."""
@@ -61,20 +63,30 @@ def _examine_all(files: list[str], config: Config, jobs: int) -> Iterator[Examin
     workers = min(jobs or os.cpu_count() or 1, len(files) // FILES_WORTH_A_PROCESS)
     if workers < 2:
         beside = frozenset(files)
-        for file in files:
-            yield examine(file, config, beside)
+        with collecting_seldom():
+            for file in files:
+                yield examine(file, config, beside)
+                collect_if_much()
         return
     from concurrent.futures import ProcessPoolExecutor  # slow to import, and one file does not need it
 
-    with ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent) as pool:
+    with ProcessPoolExecutor(workers, initializer=_begin_work) as pool:
         try:
-            yield from pool.map(partial(examine, config=config, beside=None), files, chunksize=16)
+            yield from pool.map(partial(_work, config=config), files, chunksize=16)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _begin_work() -> None:
     import signal  # slow to import, and only workers need it
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are the parent's
+    gc.disable()
+
+
+def _work(file: str, config: Config) -> Examined:
+    try:
+        return examine(file, config, beside=None)
+    finally:
+        collect_if_much()
