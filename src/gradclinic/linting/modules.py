@@ -9,6 +9,7 @@ from functools import lru_cache
 from gradclinic.source_text import UnreadableSource, read_source
 from gradclinic.static import Find, Module, words
 from gradclinic.static.legacy import parse
+from gradclinic.static.trees import tree_of
 
 MOST_PARENTS = 4
 """How far above a file the directory may lie that its imports start from."""
@@ -111,7 +112,7 @@ def _starts(directory: str) -> tuple[str, ...]:
     return tuple(starts)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _module(file: str, changed: int, size: int) -> Module | None:
     """Read once for all files that import it, as long as it does not change."""
     if size > LARGEST:
@@ -120,6 +121,6 @@ def _module(file: str, changed: int, size: int) -> Module | None:
         text = read_source(file).text
         if not any(word in text for word in TELLING):
             return None
-        return Module(file, parse(text, file), words.speaks_of_losses(text))
+        return Module(file, tree_of(text, file), words.speaks_of_losses(text))
     except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
         return None

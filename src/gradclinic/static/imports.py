@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections.abc import Callable, Iterator
 
 from gradclinic.static.values import Module, Value, library
@@ -41,19 +40,30 @@ def mentioned(text: str) -> Iterator[tuple[str, str, int]]:
                 yield f"{spelled}.{alias.name}", inner, node.level
 
 
-def _statements(text: str) -> Iterator[ast.stmt]:
+def _statements(text: str) -> list[ast.stmt]:
     """The imports of the module itself. Parsed alone: most files have nothing else that must be read."""
-    lines = iter(text.splitlines())
-    for line in lines:
+    lines = text.splitlines()
+    found: list[str] = []
+    for number, line in enumerate(lines):
         if not line.startswith(("import ", "from ")):
             continue
-        while line.count("(") > line.count(")") or line.endswith("\\"):
-            more = next(lines, None)
-            if more is None:
+        for more in lines[number + 1 :] if "(" in line or line.endswith("\\") else ():
+            if line.count("(") <= line.count(")") and not line.endswith("\\"):
                 break
             line += f"\n{more}"
-        with contextlib.suppress(SyntaxError, ValueError):
-            yield from ast.parse(line).body
+        found.append(line)
+    try:
+        return ast.parse("\n".join(found)).body
+    except (SyntaxError, ValueError):
+        return [statement for line in found for statement in _parsed(line)]
+
+
+def _parsed(line: str) -> list[ast.stmt]:
+    """Nothing, if it only looks like an import."""
+    try:
+        return ast.parse(line).body
+    except (SyntaxError, ValueError):
+        return []
 
 
 def bindings(node: ast.Import | ast.ImportFrom) -> dict[str, Value]:

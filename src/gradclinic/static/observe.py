@@ -12,9 +12,10 @@ from gradclinic.static import words
 from gradclinic.static.bare import bare
 from gradclinic.static.callers import trainers_of
 from gradclinic.static.imports import Find, imported
-from gradclinic.static.legacy import check, parse
+from gradclinic.static.legacy import check
 from gradclinic.static.model_ends import may_end
 from gradclinic.static.plain import plain_facts, plainly_may_tell
+from gradclinic.static.trees import tree_of
 from gradclinic.static.values import Module
 
 _HAPPENS = ("backward", "step", "compute_loss")
@@ -91,7 +92,7 @@ def observe_source(
     if not (asked.computes or hands_on or asked.tells or loops or trainers):
         check(text, path)
         return Observation(Source.STATIC)
-    tree = parse(text, path)
+    tree = tree_of(text, path)
     try:
         cases = [
             *(_loops(tree, path, modules) if loops else ()),

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 
 from gradclinic.static.imports import mentioned
-from gradclinic.static.legacy import parse
+from gradclinic.static.trees import tree_of
 
 MOST_LEVELS = 6
 """How far above the file the root of its project is looked for."""
@@ -17,23 +17,21 @@ MOST_HOPS = 3
 LARGEST = 200_000
 
 
-@lru_cache(maxsize=256)
 def parsed(path: str, changed: int, size: int, telling: re.Pattern[str] | None = None) -> ast.Module | None:
-    """Read once for all files that import it, as long as it does not change.
-
-    None as well for a module without anything `telling`; a package may pass on what others define.
-    """
-    if size > LARGEST:
+    """None as well for a module without anything `telling`; a package may pass on what others define."""
+    if size > LARGEST or (telling and not _tells(path, changed, size, telling)):
         return None
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        package = os.path.basename(path) == "__init__.py"
-        if telling and not (package or telling.search(text) or _takes(text, path, telling)):
-            return None
-        return parse(text, path)
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        return tree_of(_read(path, changed, size), path)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+@lru_cache(maxsize=4096)
+def _tells(path: str, changed: int, size: int, telling: re.Pattern[str]) -> bool:
+    text = _read(path, changed, size)
+    package = os.path.basename(path) == "__init__.py"
+    return package or telling.search(text) is not None or _takes(text, path, telling)
 
 
 def _takes(text: str, path: str, telling: re.Pattern[str]) -> bool:
