@@ -14,7 +14,11 @@ TELLING = sorted(name for name, can in ACTS.items() if can & Can.TELL)
 @pytest.mark.parametrize("name", [*TELLING, *sorted(words.CLIPS), "loss_scaler", "NativeScaler"])
 @pytest.mark.parametrize("call", ["trainer.{}(loss, optimizer)", "{} (loss)", "handles.{}[0]()"])
 def test_every_call_that_tells_is_heard_in_the_text(name, call):
-    assert acts(f"# backward and step\n{call.format(name)}")
+    assert acts(f"optimizer = None  # backward and step\n{call.format(name)}")
+
+
+def test_what_differentiates_beside_nothing_that_updates_is_not():
+    assert not acts("y.backward(torch.ones(3))\nsteps = 3")
 
 
 def test_a_file_that_only_counts_is_not():

@@ -25,6 +25,8 @@ from gradclinic.static.values import FunctionNode
 
 _SYNC_SWITCHES = frozenset({"require_backward_grad_sync", "set_requires_gradient_sync"})
 _SYNC_WORDS = _SYNC_SWITCHES | {"no_sync"}
+_BLOCKS = frozenset({"body", "orelse", "finalbody"})
+_PARTS_WITH_BLOCKS = frozenset({"handlers", "cases"})
 
 
 @record
@@ -172,47 +174,27 @@ class Collection:
             self.classes[node.name] = node
             return self._block(node.body, f"{scope}{node.name}.", node, in_function=False)
         facts = Facts()
-        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and goes_over_models(node):
-            self._models.add(node.target.id)
-        if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
-            facts.can |= Can.LEAVE
-            facts.returns = isinstance(node, ast.Return)
-        elif isinstance(node, ast.Raise):
-            facts.can |= Can.STOP
-        elif (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.Constant)
-            and type(node.value.value) is int
-        ):
-            for target in node.targets:
-                self.constants[last_name(target)] = node.value.value
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            self.ignites = self.ignites or imports_ignite(node)
-            facts.assigns.update(bound_by_import(node))  # `try: from apex import amp`
-        if isinstance(node, ast.Assign) and last_name(node.targets[0]) == "requires_grad":
-            facts.can |= Can.FREEZE
-            self.unfreezes = self.unfreezes or unfreezes(node)
-        elif isinstance(node, ast.Assign) and _is_mode(node.targets[0]):
-            self.sets_modes_by_hand = True
+        self._of_its_kind(node, facts)
         inner: list[Facts] = []
         quiet = isinstance(node, ast.With) and any(_without_gradients(i.context_expr) for i in node.items)
         self._quiet += quiet
         for name in PART_FIELDS[type(node)]:
             value = getattr(node, name)
-            if isinstance(value, ast.expr):
-                self._expression(value, facts)
-            elif isinstance(value, list):
+            if name in _BLOCKS:
+                inner += [self._statement(item, scope, owner, in_function) for item in value]
+            elif name in _PARTS_WITH_BLOCKS:
+                inner += [self._block(item.body, scope, owner, in_function=in_function) for item in value]
+            elif name == "items":
                 for item in value:
-                    if isinstance(item, ast.stmt):
-                        inner.append(self._statement(item, scope, owner, in_function))
-                    elif isinstance(item, (ast.ExceptHandler, ast.match_case)):
-                        inner.append(self._block(item.body, scope, owner, in_function=in_function))
-                    elif isinstance(item, ast.expr):
+                    self._expression(item.context_expr, facts)
+                    if item.optional_vars is not None:
+                        facts.assigns.update(names_in(item.optional_vars))
+            elif type(value) is list:
+                for item in value:
+                    if isinstance(item, ast.expr):
                         self._expression(item, facts)
-                    elif isinstance(item, ast.withitem):
-                        self._expression(item.context_expr, facts)
-                        if item.optional_vars is not None:
-                            facts.assigns.update(names_in(item.optional_vars))
+            elif value is not None:
+                self._expression(value, facts)
         self._quiet -= quiet
         facts.assigns.update(*(names_in(target) for target in targets_of(node)))
         if (self._quiet and _evaluates(facts)) or (self._measuring and _runs_a_model(facts)):
@@ -231,6 +213,30 @@ class Collection:
         if not facts.returns:
             facts.can &= ~Can.LEAVE
         return replace(facts, loops=[node])
+
+    def _of_its_kind(self, node: ast.stmt, facts: Facts) -> None:
+        """What a statement does by being one, whatever stands in it."""
+        if isinstance(node, ast.Assign):
+            first = last_name(node.targets[0])
+            if isinstance(node.value, ast.Constant) and type(node.value.value) is int:
+                for target in node.targets:
+                    self.constants[last_name(target)] = node.value.value
+            if first == "requires_grad":
+                facts.can |= Can.FREEZE
+                self.unfreezes = self.unfreezes or unfreezes(node)
+            elif first == "training" and _is_mode(node.targets[0]):
+                self.sets_modes_by_hand = True
+        elif isinstance(node, (ast.Return, ast.Break, ast.Continue)):
+            facts.can |= Can.LEAVE
+            facts.returns = isinstance(node, ast.Return)
+        elif isinstance(node, ast.For):
+            if isinstance(node.target, ast.Name) and goes_over_models(node):
+                self._models.add(node.target.id)
+        elif isinstance(node, ast.Raise):
+            facts.can |= Can.STOP
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            self.ignites = self.ignites or imports_ignite(node)
+            facts.assigns.update(bound_by_import(node))  # `try: from apex import amp`
 
     def _function(
         self, node: FunctionNode, scope: str, owner: ast.ClassDef | None, in_function: bool
@@ -260,14 +266,19 @@ class Collection:
                 facts.reaches.add(node.id)  # type: ignore[attr-defined]
             elif kind is ast.Constant:
                 continue
-            elif isinstance(node, ast.Attribute):
+            elif kind is ast.Attribute:
+                assert isinstance(node, ast.Attribute)
                 if not self._is_torchs(node):
                     facts.reaches.add(f".{node.attr}")
                 stack.append(self._attributes(node, facts))
+            elif kind is ast.Call:
+                assert isinstance(node, ast.Call)
+                self._call(node, facts)
+                stack.append(node.func)
+                stack += node.args
+                stack += [keyword.value for keyword in node.keywords]
             else:
-                if isinstance(node, ast.Call):
-                    self._call(node, facts)
-                elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
                     self._modulus(node, facts)
                 stack += children(node)
 

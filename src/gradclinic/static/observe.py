@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from gradclinic.facts import Observation, Source
 from gradclinic.frozen import frozen
 from gradclinic.static import words
-from gradclinic.static.bare import bare
+from gradclinic.static.bare import bare, unquoted
 from gradclinic.static.callers import trainers_of
 from gradclinic.static.imports import Find, imported
 from gradclinic.static.legacy import check
@@ -20,8 +20,17 @@ from gradclinic.static.values import Module
 
 _HAPPENS = ("backward", "step", "compute_loss")
 """Without these words nothing on a tape can stand in a file itself."""
-_ACTING = ("backward", "step", "train", "eval")
-_MENDING = ("unscale_", "clip_grad", "clip_master", "scaler", "Scaler", "SCALER")
+_ACTING = ("step", "train", "eval")
+_MENDING = re.compile(
+    r"\b(?:unscale_|clip_grad\w*|clip_master\w*)\s*[\[(\\]|(?:[sS]caler|SCALER)\w*(?:\[[^\]\n]*\])?(?:\.\w+)*\s*[\[(\\]"
+)
+_UPDATES = re.compile(r"zero_grad|optim|[sS]cale|clip_grad|accum|no_sync|autocast")
+"""What stands beside a backward that has a place in an order; what merely differentiates has none of it."""
+_OF_TORCH = re.compile(
+    r"CrossEntropyLoss|NLLLoss|BCELoss|BCEWithLogitsLoss|\b(?:binary_)?(?:cross_entropy|nll_loss)"
+)
+_BY_NAME = re.compile(r"getattr\(\s*(?:torch\.)?(?:nn|F|functional)\b")
+"""A loss within quotes is one of torch's where it is asked for by its name."""
 _DRIVES = ("train", "optim", "fit(")
 """Without these it does not drive the training of another module either."""
 _TRAINS_ELSEWHERE = r"\n\s*(?:from|import) .*\btrain"
@@ -33,11 +42,17 @@ def acts(text: str) -> bool:
     """Whether a root to walk from may stand in the file: `timesteps` and `def backward(ctx)` are none."""
     if not any(word in text for word in _HAPPENS):
         return False
-    return any(words.called(word, text) for word in _ACTING) or any(word in text for word in _MENDING)
+    if any(words.called(word, text) for word in _ACTING):
+        return True
+    if words.called("backward", text) and _UPDATES.search(text):
+        return True
+    return _MENDING.search(text) is not None
 
 
 def _computes(text: str) -> bool:
-    return words.speaks_of_losses(text) or words.called("backward", text)
+    if words.speaks_of_losses(text) and (_BY_NAME.search(text) or _OF_TORCH.search(unquoted(text))):
+        return True
+    return words.called("backward", text)
 
 
 @frozen
@@ -80,10 +95,7 @@ def observe_source(
 
     SyntaxError and ValueError are those of `ast.parse`.
     """
-    torch = "torch" in text
-    asked = _asked(text, path, torch=torch)
-    if asked.tells or asked.trains or asked.computes:
-        asked = _asked(bare(text), path, torch=torch)
+    asked = _asked(bare(text), path, torch="torch" in text)
     modules = imported(text, find) if asked.trains else {}
     followed = find is not None or path.endswith(".ipynb")
     hands_on = asked.trains and followed and _hands_on(text, modules)

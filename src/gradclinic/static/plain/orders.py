@@ -16,6 +16,8 @@ _TARGETS = re.compile(r"(^|_)(y|ys|Y|labels?|targets?)($|_)")
 _INPUTS = re.compile(r"(^|_)(x|xs|X|data|inputs?|images?|imgs?|features?|feats?)($|_)")
 _DRAWS = frozenset({"randperm", "permutation"})
 _REORDERS = frozenset({"shuffle", "permutation"})
+_REORDERING = re.compile(r"\b(?:randperm|permutation|shuffle)\(")
+"""Of data: `pixel_shuffle(` is a layer."""
 _SEEDS = frozenset({"seed", "manual_seed", "set_state", "setstate", "set_rng_state", "RandomState"})
 NEAR = 3
 """Lines between two shuffles that are meant as one."""
@@ -29,7 +31,10 @@ class _Shuffle:
 
 
 def may_tell(text: str) -> bool:
-    return sum(text.count(word) for word in ("randperm(", "permutation(", "shuffle(")) > 1
+    if not any(word in text for word in ("randperm(", "permutation(", "shuffle(")):
+        return False
+    places = [found.start() for found in _REORDERING.finditer(text)]
+    return any(text.count("\n", one, other) <= NEAR for one, other in pairwise(places))
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[ReorderedApart]:
