@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
@@ -154,6 +155,8 @@ class Machine:
     branch: tuple[tuple[int, int], ...] = ()
     modules: dict[str, Frame | None] = field(default_factory=dict)
     """Other files of the project, by path, with the names they define."""
+    untold: set[tuple[str, re.Pattern[str] | None]] = field(default_factory=set)
+    """Those that do not speak of what was asked for."""
     stars: dict[str, list[str]] = field(default_factory=dict)
     """The modules that a file takes every name of, by its path."""
     active: list[ast.AST] = field(default_factory=list)

@@ -71,9 +71,13 @@ def _frame_of(machine: Machine, path: str, about: re.Pattern[str] | None) -> Fra
     """The names a module defines; read once for each file that asks."""
     if path in machine.modules:
         return machine.modules[path]
+    about = None if machine.reads_all else about
+    if (path, about) in machine.untold:
+        return None
     version = os.stat(path)
-    tree = parsed(path, version.st_mtime_ns, version.st_size, None if machine.reads_all else about)
+    tree = parsed(path, version.st_mtime_ns, version.st_size, about)
     if tree is None:
+        machine.untold.add((path, about))
         return None
     machine.modules[path] = None  # while it is being read: modules may import each other
     frame = Frame("", path=path)
