@@ -11,6 +11,9 @@ from gradclinic.findings import Finding
 from gradclinic.findings.diagnosis import Relations, rank
 from gradclinic.rules import Rule, rules_for
 
+_OF_SCALING = frozenset({ActorKind.SCALER, EventKind.SCALER_UPDATE, EventKind.UNSCALE})
+"""What a rule needs that is about loss scaling."""
+
 
 def judge(
     observations: Iterable[Observation],
@@ -63,12 +66,14 @@ def _on_every_path(rule: Rule, case: tuple[object, ...]) -> list[Finding]:
 
     A clip under `if args.clip:` is judged by the paths that take the branch; a zero_grad found on
     one path only clears the step of the charge on that path, and so of the charge altogether. A path that
-    goes through something unknown before the training begins is another program, and has no say in it.
+    goes through something unknown before the training begins is another program, and has no say in it. Nor
+    has one on which a scaler is switched off, in what is wrong with scaling.
     """
     check = rule.checks[type(case[0])]
     per_path = [list(check(fact)) for fact in case]
     if len(case) == 1:
         return per_path[0]
+    of_scaling = not _OF_SCALING.isdisjoint(rule.needs)
     kept: dict[tuple[object, ...], Finding] = {}
     for path, findings in zip(case, per_path, strict=True):
         for finding in findings:
@@ -77,6 +82,7 @@ def _on_every_path(rule: Rule, case: tuple[object, ...]) -> list[Finding]:
                 any(_key(other) == key for other in others)
                 or not _passes(fact, finding)
                 or not _unknown_before(fact) <= _unknown_before(path)
+                or (of_scaling and not _switched_off(fact) <= _switched_off(path))
                 for fact, others in zip(case, per_path, strict=True)
             ):
                 kept[key] = finding
@@ -91,6 +97,12 @@ def _unknown_before(fact: object) -> frozenset[Location]:
     unknown = list(fact.of_kind(EventKind.OPAQUE))
     within = {event.where for event in unknown if event.index > begins}
     return frozenset(event.where for event in unknown if event.index < begins) - within
+
+
+def _switched_off(fact: object) -> frozenset[str]:
+    """Scalers that do nothing on this path."""
+    actors = fact.actors.values() if isinstance(fact, Tape) else ()
+    return frozenset(a.id for a in actors if a.kind is ActorKind.SCALER and a.attrs.get("enabled") is False)
 
 
 def _key(finding: Finding) -> tuple[object, ...]:

@@ -94,7 +94,7 @@ def _names_a_class(name: str) -> bool:
 
 def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
     if isinstance(base, Unknown):
-        handled = call_unseen(base, attr) or methods.call_known(walk, base, attr, args, node)
+        handled = call_unseen(base, attr, args) or methods.call_known(walk, base, attr, args, node)
         return handled or call(walk, get_attribute(walk, base, attr), args, node, attr)
     if isinstance(base, Lib):
         return call(walk, library(f"{base.name}.{attr}"), args, node, attr)

@@ -9,6 +9,7 @@ from zlib import crc32
 
 from gradclinic.static.choices import Question
 from gradclinic.static.values import (
+    NONE,
     ActorRef,
     Both,
     ClassDef,
@@ -26,6 +27,7 @@ from gradclinic.static.values import (
     Tensor,
     Unknown,
     Value,
+    same,
 )  # fmt: skip
 from gradclinic.static.walk import Walk
 from gradclinic.static.words import Pattern
@@ -41,6 +43,8 @@ _COMPARE: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
     ast.Gt: operator.gt,  # type: ignore[dict-item]
     ast.GtE: operator.ge,  # type: ignore[dict-item]
 }
+_TEST, _ONE, _OTHER = "<if>", "<one>", "<other>"
+"""Of a value that was chosen from two: attributes that no object has."""
 _OPPOSITE = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.GtE: ast.Lt, ast.LtE: ast.Gt}
 
 
@@ -127,7 +131,24 @@ def negate(value: Value) -> Value:
     return Unknown(name[4:] if name.startswith("not ") else f"not {name}")
 
 
+def chosen(test: Value, one: Value | None, other: Value | None, path: str) -> Value | None:
+    """What `one if test else other` gives, of two that are written out: who asks which it is asks the test.
+
+    None of others.
+    """
+    if not isinstance(one, (Const, Lib)) or not isinstance(other, (Const, Lib)) or same(one, other):
+        return None
+    values = [side.value for side in (one, other) if isinstance(side, Const)]
+    if len(values) == 2 and all(isinstance(value, bool) for value in values):
+        return _if(test, values[0])
+    return Unknown(path, {_TEST: test, _ONE: one, _OTHER: other})
+
+
 def compare(walk: Walk, left: Value, op: ast.cmpop, right: Value) -> Value:
+    if isinstance(left, Unknown) and _TEST in left.attrs and isinstance(right, (Const, Lib)):
+        sides = [_same_constant(left.attrs[side], op, right) for side in (_ONE, _OTHER)]
+        if None not in sides:
+            return Const(sides[0]) if sides[0] == sides[1] else _if(left.attrs[_TEST], sides[0])
     if isinstance(op, (ast.Is, ast.IsNot)):
         known = _identical(left, right)
         if known is not None:
@@ -144,6 +165,19 @@ def compare(walk: Walk, left: Value, op: ast.cmpop, right: Value) -> Value:
         except TypeError:
             return _named(left, op, right)
     return _named(left, op, right)
+
+
+def _same_constant(side: Value, op: ast.cmpop, right: Value) -> bool | None:
+    """Whether one of two sides compares so; None where only running it would tell."""
+    if not isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
+        return None
+    if type(side) is not type(right) and not any(same(value, NONE) for value in (side, right)):
+        return None
+    return (name_of(side) == name_of(right)) is isinstance(op, (ast.Eq, ast.Is))
+
+
+def _if(test: Value, answer: bool | None) -> Value:
+    return test if answer else negate(test)
 
 
 def _contains(container: Value, value: Value) -> bool | None:

@@ -39,8 +39,12 @@ def call_mapping(base: Map, attr: str, args: Arguments) -> Value:
     return Unknown(f"<dict>.{attr}()")
 
 
-def call_unseen(base: Unknown, attr: str) -> Value | None:
-    """What a dictionary out of sight gives to a loop: the same objects, however they are asked for."""
+def call_unseen(base: Unknown, attr: str, args: Arguments) -> Value | None:
+    """What a dictionary out of sight gives: the same objects, however they are asked for."""
+    asked = args.get(0, "key")
+    if attr == "get" and isinstance(asked, Const) and isinstance(asked.value, str):
+        key = f"[{asked.value!r}]"
+        return base.attrs.setdefault(key, Unknown(base.path + key, holds=base.holds))
     if attr == "values":
         return base
     if attr == "items":

@@ -13,7 +13,7 @@ from gradclinic.facts import ActorKind
 from gradclinic.static import arithmetic, calls, supposing
 from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
-from gradclinic.static.conditions import compare, holds, name_of, negate, truth
+from gradclinic.static.conditions import chosen, compare, holds, name_of, negate, truth
 from gradclinic.static.iteration import item_of, items_of, part_of
 from gradclinic.static.joining import joined
 from gradclinic.static.opaque import called_again
@@ -194,7 +194,8 @@ def _conditional(walk: Walk, node: ast.IfExp) -> Value:
         other = evaluate(walk, node.orelse)
     if isinstance(one, Seq) and isinstance(other, Seq) and not (one.items and other.items):
         return one if one.items else other  # `["test"] if args.test else []`: the rest of a list, if any
-    return joined(walk, one, other, f"<either@{node.lineno}:{node.col_offset}>", known_actors)
+    path = f"<either@{node.lineno}:{node.col_offset}>"
+    return chosen(test, one, other, path) or joined(walk, one, other, path, known_actors)
 
 
 def _sequence(walk: Walk, node: ast.List | ast.Tuple | ast.Set) -> Value:

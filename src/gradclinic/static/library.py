@@ -9,7 +9,7 @@ from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import methods, schedules, words
 from gradclinic.static.arithmetic import combine, of_this_batch
 from gradclinic.static.attributes import get_attribute
-from gradclinic.static.conditions import name_of
+from gradclinic.static.conditions import name_of, truth
 from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import assign_gradient
 from gradclinic.static.held import models_in, parts
@@ -183,7 +183,10 @@ def _schedule(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value |
 def _scaler(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
     enabled = args.keywords.get("enabled")
     off = isinstance(enabled, Const) and enabled.value is False
-    return build(walk, ActorKind.SCALER, name.rsplit(".", 1)[-1], node, attrs={"enabled": not off})
+    made = build(walk, ActorKind.SCALER, name.rsplit(".", 1)[-1], node, attrs={"enabled": not off})
+    if enabled is not None and truth(enabled) is None:
+        walk.switches[made.id] = enabled
+    return made
 
 
 def _wrapper(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:

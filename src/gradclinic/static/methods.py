@@ -14,6 +14,7 @@ from gradclinic.static.opaque import build, open_given, open_tape, returned
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import actor, infer, role_of
 from gradclinic.static.scalers import call_scaler, scaled_by
+from gradclinic.static.supposing import settled
 from gradclinic.static.syntax import is_until, last_name
 from gradclinic.static.values import (
     NONE,
@@ -89,7 +90,7 @@ def backward(walk: Walk, loss: Value, node: ast.AST) -> None:
     attrs: dict[str, object] = {"scaled": None if summed or walk.survey.privately else tensor.scaled}
     if tensor.scaler is not None:
         attrs["scaler"] = tensor.scaler
-    if walk.autocast:
+    if any(settled(walk, switch) is not False for _, switch in walk.autocast):
         attrs["autocast"] = True
     if walk.in_step:
         attrs["in_step"] = True

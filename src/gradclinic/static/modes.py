@@ -123,8 +123,8 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
     }
     if model.bypasses and not walk.no_grad and not walk.supposed_wrongly:
         attrs["bypasses"] = model.bypasses
-    if walk.autocast and walk.autocast[-1]:
-        attrs["precision"] = walk.autocast[-1]
+    if walk.autocast and walk.autocast[-1][0]:
+        attrs["precision"] = walk.autocast[-1][0]
     if model.mode.set_at is not None:
         attrs["set_at"] = model.mode.set_at
     if any("@" in key or "()" in key for key in model.keys):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from gradclinic.static import words
 from gradclinic.static.expressions import evaluate
+from gradclinic.static.supposing import settled
 from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import Bound, ClassDef, Const, Func, Lib, Unknown, Value
 from gradclinic.static.walk import Walk
@@ -22,15 +23,14 @@ def enter_autocast(walk: Walk, node: ast.expr) -> Callable[[], None] | None:
     if call is None:
         return None
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-    if "enabled" in keywords:
-        enabled = evaluate(walk, keywords["enabled"])
-        if isinstance(enabled, Const) and not enabled.value:
-            return None
+    enabled = evaluate(walk, keywords["enabled"]) if "enabled" in keywords else Const(True)
+    if settled(walk, enabled) is False:
+        return None
     func = evaluate(walk, call.func)
     of_torch = isinstance(func, Lib) and func.name.startswith("torch.")
     if not of_torch and not _is_known_to_cast(func):
         return None
-    walk.autocast.append(_precision(call, keywords) if of_torch and call is node else "")
+    walk.autocast.append((_precision(call, keywords) if of_torch and call is node else "", enabled))
 
     def leave() -> None:
         walk.autocast.pop()

@@ -107,6 +107,14 @@ class Recorder:
         """What happened on a branch that was left never comes together with what follows."""
         self.drafts[since:] = [draft for draft in self.drafts[since:] if draft.kind is not kind]
 
+    def switch_off(self, scaler: str) -> None:
+        """What went through a scaler did so untouched; of what only it can do nothing happened."""
+        gone = (EventKind.UNSCALE, EventKind.SCALER_UPDATE)
+        self.drafts = [draft for draft in self.drafts if draft.actor != scaler or draft.kind not in gone]
+        for draft in self.drafts:
+            if draft.attrs.get("scaler") == scaler:
+                draft.attrs = {name: value for name, value in draft.attrs.items() if name != "scaler"}
+
     def _acting(self) -> dict[str, Actor]:
         """Actors that were built in sight or that something happened to; a mere mention is no actor."""
         seen = {draft.actor for draft in self.drafts}

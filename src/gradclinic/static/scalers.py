@@ -1,12 +1,14 @@
-"""Methods of gradient scalers."""
+"""Methods of gradient scalers, and what becomes of them on the paths where a scaler is switched off."""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static.held import optimizers_in
 from gradclinic.static.roles import actor
+from gradclinic.static.supposing import settled
 from gradclinic.static.values import NONE, NOTHING, ActorRef, Seq, Tensor, Unknown, Value
 from gradclinic.static.walk import Arguments, Walk
 
@@ -36,7 +38,26 @@ def call_scaler(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: as
     if attr == "update" and _enabled(walk, base):
         walk.emit(EventKind.SCALER_UPDATE, node, actor=base.id)
         return NONE
+    if attr == "is_enabled":
+        return _switch(walk, base.id)
     return Unknown(f"{base.id}.{attr}()")
+
+
+def _switch(walk: Walk, scaler: str) -> Value:
+    """What a scaler is switched on by. One that nothing was said of asks for a device that is there."""
+    return walk.switches.get(scaler) or Unknown(f"{scaler}.is_enabled()")
+
+
+def switch_off(walk: Walk) -> None:
+    """Take what a scaler does nothing about off the tape of a path that has said it is off.
+
+    `GradScaler(enabled=args.amp)` scales nothing where `if args.amp:` goes the other way, be that asked
+    before the scaler is used or after.
+    """
+    for id, scaler in list(walk.recorder.actors.items()):
+        if scaler.kind is ActorKind.SCALER and settled(walk, _switch(walk, id)) is False:
+            walk.recorder.actors[id] = replace(scaler, attrs={**scaler.attrs, "enabled": False})
+            walk.recorder.switch_off(id)
 
 
 def _enabled(walk: Walk, scaler: ActorRef) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from gradclinic.facts import EventKind
 from gradclinic.static import assignments, branches, contexts, engines, loops, modules, supposing, words
 from gradclinic.static.abilities import Can
-from gradclinic.static.conditions import begins_later, holds, name_of, truth
+from gradclinic.static.conditions import begins_later, chosen, holds, name_of, truth
 from gradclinic.static.expressions import evaluate, lookup
 from gradclinic.static.joining import joined
 from gradclinic.static.syntax import last_name
@@ -106,7 +106,8 @@ def _both(walk: Walk, node: ast.If, test: Value) -> None:
     for name, one in after_first.items():
         other = after_second.get(name)
         if one is not other:
-            after_second[name] = joined(walk, one, other, f"<{name}@{node.lineno}>", known)
+            path = f"<{name}@{node.lineno}>"
+            after_second[name] = chosen(test, one, other, path) or joined(walk, one, other, path, known)
 
 
 def _quietly(walk: Walk, body: list[ast.stmt]) -> bool:

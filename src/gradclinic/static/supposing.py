@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from gradclinic.static.conditions import condition_of
+from gradclinic.static.conditions import condition_of, truth
 from gradclinic.static.values import Both, Value
 from gradclinic.static.walk import Walk
 
@@ -32,6 +32,17 @@ def answered(walk: Walk, test: Value) -> bool | None:
         return walk.decide(condition) is wanted
     known = walk.supposed.get(condition)
     return None if known is None else known is wanted
+
+
+def settled(walk: Walk, switch: Value) -> bool | None:
+    """How this path has answered so far; None where it was not asked, or not all that it hangs on."""
+    known = truth(switch)
+    if known is not None or not isinstance(switch, Both):
+        return answered(walk, switch) if known is None else known
+    answers = [settled(walk, part) for part in switch.parts]
+    if switch.either in answers:
+        return switch.either
+    return None if None in answers else not switch.either
 
 
 def suppose(walk: Walk) -> bool:

@@ -100,8 +100,8 @@ class Walk:
     no_grad: int = 0
     perhaps_no_grad: int = 0
     """Depth of blocks that switch gradients on or off by a condition that is not known."""
-    autocast: list[str] = field(default_factory=list)
-    """The autocast blocks around, each with its precision where that is told."""
+    autocast: list[tuple[str, Value]] = field(default_factory=list)
+    """The autocast blocks around, each with its precision where that is told, and what switches it on."""
     in_step: int = 0
     """Depth of closures that steps run."""
     unsynced: int = 0
@@ -135,6 +135,8 @@ class Walk:
     """The blocks of `amp.scale_loss` around, each with whether a backward was in it."""
     later: list[str] = field(default_factory=list)
     """The conditions around that hold from some iteration on, not from the first."""
+    switches: dict[str, Value] = field(default_factory=dict)
+    """What each scaler is enabled by, where that is not known."""
     scale_guarded: int = 0
     """Depth of branches taken only when the scaler did or did not skip a step."""
 
