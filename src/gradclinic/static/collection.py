@@ -110,6 +110,12 @@ def _receiver(node: ast.expr) -> str:
     return last_name(node)
 
 
+def _is_given_a_scaler(call: ast.Call) -> bool:
+    """Which it may then use, whatever its name says: `prepare_gradients(optimizer, scaler)`."""
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    return any(words.SCALER_NAME.search(_receiver(value)) for value in given)
+
+
 class Collection:
     """What was seen in the trees that were added to it."""
 
@@ -335,7 +341,7 @@ class Collection:
         told = named(called)
         facts.can |= told.can
         by_any_name = called == "getattr" and isinstance(node.func, ast.Call)
-        facts.calls_out = facts.calls_out or told.calls_out or by_any_name
+        facts.calls_out = facts.calls_out or told.calls_out or by_any_name or _is_given_a_scaler(node)
         facts.applies = facts.applies or facts.calls_out
         if told.scales and len(node.args) + len(node.keywords) >= 2:
             facts.can |= Can.ACT | Can.TELL | Can.BACKWARD | Can.STEP

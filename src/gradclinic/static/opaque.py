@@ -104,7 +104,7 @@ def call_outside(
     elif not _shows_only(func, reached) and not _stands_by(walk, origin, reached):
         before = len(walk.recorder.drafts)
         _open_where_needed(walk, name, values, reached, node)
-        note_scale(walk, [*values, *holds], before)
+        note_scale(walk, [*values, *holds], node, before)
     modes.doubt(name, reached)
     if words.TOGGLES_GRADIENTS.search(name) and any(isinstance(value, Model) for value in reached):
         walk.perhaps_no_grad += 1  # for all that follows: nobody says when it ends

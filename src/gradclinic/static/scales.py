@@ -1,11 +1,13 @@
-"""Calls that cannot be followed and yet leave the scale of a loss in its gradients.
+"""Calls that cannot be followed, and whether they leave the scale of a loss in its gradients.
 
-Only `unscale_` takes it out, or a hand that asks for the scale. What has not got the scaler can do so only
-through an object of the project; where no file of that speaks of it, nothing does.
+Only `unscale_` takes it out, or a hand that asks for the scale. What has got the scaler may, whatever else
+its name says: `check_gradients(optimizer, scaler)`. What has not can do so only through an object of the
+project; where no file of that speaks of it, nothing does.
 """
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -30,10 +32,15 @@ _HAS_ITS_OWN = re.compile(
 _NOT_OF_IT = frozenset({"site-packages", "node_modules", "venv", "env", "build", "dist", "__pycache__"})
 
 
-def note_scale(walk: Walk, given: Iterable[Value], since: int) -> None:
-    """Say of a call that was put on the tape `since` then that it leaves the scale where it is."""
+def note_scale(walk: Walk, given: Iterable[Value], node: ast.AST, since: int) -> None:
+    """Say of a call that it may take the scale out, or, where it was put on the tape `since` then, that it
+    leaves it where it is."""
     drafts = walk.recorder.drafts
-    if len(drafts) == since or not _is_scaled(walk, since) or _has_scaler(given):
+    if not _is_scaled(walk, since):
+        return
+    if _has_scaler(given):
+        if len(drafts) == since:
+            walk.emit(EventKind.UNSCALE, node, models=None)
         return
     path = os.path.abspath(walk.path)
     if os.path.isfile(path) and not _HAS_ITS_OWN.search(text_of(path)) and not spoken_of(path, _UNSCALES):

@@ -95,7 +95,8 @@ def unscaled_again(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
         first: Event | None = None
         for event in tape.events:
-            if event.kind is EventKind.UNSCALE and event.optimizers and optimizer in event.optimizers:
+            surely = event.kind is EventKind.UNSCALE and event.actor is not None
+            if surely and event.optimizers and optimizer in event.optimizers:
                 if first is None or first.actor != event.actor:
                     first = event
                     continue
