@@ -1,4 +1,4 @@
-"""Calls that are not followed before a clip of scaled gradients: who has the scaler may take its scale out."""
+"""Calls not followed before a clip of scaled gradients: who has the scaler may take its scale out."""
 
 from __future__ import annotations
 
