@@ -7,6 +7,7 @@ import ast
 from gradclinic.static import words
 from gradclinic.static.flow.calls import log_write
 from gradclinic.static.flow.collections import call_collection
+from gradclinic.static.flow.edits import put_attribute, put_item, take_out
 from gradclinic.static.flow.expressions import combine, evaluate, truth
 from gradclinic.static.flow.heads import LAST, is_last
 from gradclinic.static.flow.items import key_of, spread
@@ -106,7 +107,11 @@ def _store_attribute(machine: Machine, base: Value, target: ast.Attribute, value
         log_write(machine, base, target)
     elif isinstance(base, (Instance, Unknown)):
         machine.let_out(value)
+        if isinstance(base, Unknown):
+            put_attribute(machine, base, Const(target.attr), value)
         base.attrs[target.attr] = _perhaps(machine, base.attrs.get(target.attr), value, target.attr)
+    else:
+        put_attribute(machine, base, Const(target.attr), value)
 
 
 def _store_item(machine: Machine, target: ast.Subscript, value: Value) -> None:
@@ -125,6 +130,8 @@ def _store_item(machine: Machine, target: ast.Subscript, value: Value) -> None:
         base.attrs[LAST] = _perhaps(machine, base.attrs.get(LAST, Unknown(base.path)), value, "<item>")
     elif isinstance(base, Flow) and isinstance(target.value, ast.Name):
         _write_into(machine, target, base, value)
+    else:
+        put_item(machine, base, index, value)
 
 
 def _write_into(machine: Machine, target: ast.Subscript, base: Flow, value: Value) -> None:
@@ -207,3 +214,7 @@ def run_delete(machine: Machine, node: ast.Delete) -> None:
             elif isinstance(held, Seq) and isinstance(target.slice, ast.Slice):
                 machine.log.emptied.add(id(held))
                 held.items.clear()
+            elif not isinstance(held, (Flow, Seq, Map)):
+                take_out(machine, held, evaluate(machine, target.slice))
+        elif isinstance(target, ast.Attribute):
+            take_out(machine, evaluate(machine, target.value), Const(target.attr))

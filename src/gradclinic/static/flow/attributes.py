@@ -12,6 +12,7 @@ from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import cut_off, reshaped
 from gradclinic.static.flow.torch_calls import weights_of
 from gradclinic.static.flow.values import (
+    WITHIN,
     Chain,
     Either,
     Flow,
@@ -21,6 +22,7 @@ from gradclinic.static.flow.values import (
     Weights,
     as_tensor,
     changed,
+    found_in,
     shadowed,
 )
 from gradclinic.static.values import Bound, ClassDef, Const, Func, Instance, Lib, Unknown, Value, library
@@ -31,6 +33,8 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
     attr, base = node.attr, as_tensor(base)
     if isinstance(base, Lib):
         return library(f"{base.name}.{attr}")
+    if attr == "_modules" and isinstance(base, (Instance, Chain, Listed)):
+        return Unknown("<module>._modules", {WITHIN: base})
     if isinstance(base, Instance):
         return _of_instance(machine, base, node)
     if isinstance(base, Flow):
@@ -54,7 +58,7 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
         if attr in ("weight", "bias") and attr not in base.attrs:
             return Flow(nodes=frozenset({machine.new_id()}), known=False)
         if attr not in base.attrs:
-            base.attrs[attr] = _inferred(base, attr)
+            base.attrs[attr] = found_in(base, _inferred(base, attr))
         return base.attrs[attr]
     if isinstance(base, Weights):
         if attr == "data":
@@ -73,7 +77,7 @@ def _of_all(base: Either, attr: str) -> Value | None:
     return first if same else None
 
 
-def _inferred(base: Unknown, attr: str) -> Value:
+def _inferred(base: Unknown, attr: str) -> Unknown:
     path = f"{base.path}.{attr}"
     setting = words.SETTINGS.search(path) or words.SETTING_NAME.search(attr)
     return Unknown(path, holds=() if setting else base.holds)

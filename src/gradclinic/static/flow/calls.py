@@ -10,8 +10,9 @@ from gradclinic.static import words
 from gradclinic.static.flow import collections
 from gradclinic.static.flow import torch_names as torch
 from gradclinic.static.flow.bases import add_below, below, build_below
+from gradclinic.static.flow.edits import call_edit, call_on_attributes, is_changed, is_kind, lost
 from gradclinic.static.flow.fitting import LOSS_KEYWORDS, handed_together
-from gradclinic.static.flow.functions import call_function, instantiate, is_module, replaces_output
+from gradclinic.static.flow.functions import call_function, instantiate, is_module
 from gradclinic.static.flow.heads import replaced_head
 from gradclinic.static.flow.items import item_of, named_in, zipped
 from gradclinic.static.flow.joining import join_returned
@@ -56,9 +57,6 @@ from gradclinic.static.walk import Arguments
 
 _STORES = words.Pattern(r"append|add$|push|store|put|insert|extend|remember|memori[sz]e|enqueue|cache")
 _BACKWARDS = ("backward", "manual_backward")
-_HOOK = "<hook>"
-"""An attribute of models whose output is no longer what their forward gives."""
-
 _NOT_THE_PROJECT = (
     "numpy",
     "math",
@@ -144,6 +142,9 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
         return _library(machine, f"{base.name}.{attr}", args, node)
     if attr == "module" and isinstance(base, (Layer, Chain, Instance)) and args.all():
         return call(machine, base, args, node, attr)
+    edited = call_edit(machine, base, attr, args)
+    if edited is not None:
+        return edited
     if attr == "step":
         _run_closures(machine, args, node)
     if attr in _BACKWARDS and not isinstance(base, Instance):
@@ -222,7 +223,7 @@ def _method_of_module(machine: Machine, base: Value, attr: str, args: Arguments,
         return weights_of(base)
     if attr == "forward":
         return call(machine, base, args, node, attr)
-    if attr in ("append", "add_module", "extend", "insert") and isinstance(base, (Chain, Listed)):
+    if attr in ("append", "add_module", "extend") and isinstance(base, (Chain, Listed)):
         given = args.positional[-1] if args.positional else NONE
         added = given.items if isinstance(given, Seq) else [given]
         base.parts += [collections.perhaps(machine, part) for part in added]
@@ -254,9 +255,6 @@ def _method_of_instance(
         base.attrs[str(args.positional[0].value)] = args.positional[1]
         return NONE
     if is_module(base.cls):
-        if attr == "register_forward_hook" and replaces_output(args.get(0, "hook") or NONE):
-            base.attrs[_HOOK] = NONE
-            return NONE
         if attr in torch.MODULE_SAME:
             return base
         if attr in ("parameters", "named_parameters"):
@@ -285,6 +283,11 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return call_torch(machine, name, args, node)
     if name == "builtins.getattr" and len(args.positional) == 2 and isinstance(args.positional[0], Lib):
         return named_in(args.positional[0].name, args.positional[1])
+    if name in ("builtins.setattr", "builtins.delattr"):
+        return call_on_attributes(machine, name, args) or NONE
+    if name == "builtins.isinstance" and len(args.positional) == 2:
+        known = is_kind(*args.positional)
+        return Unknown("isinstance()") if known is None else Const(known)
     if name == "builtins.zip":
         return zipped(args)
     if name == "builtins.next" and args.positional and isinstance(args.positional[0], Unknown):
@@ -352,7 +355,7 @@ def _through(machine: Machine, module: Value, args: Arguments, node: ast.Call) -
         return value
     assert isinstance(module, Layer)
     if not module.op:
-        return value
+        return lost(value) if module.hooked else value
     op = Op(module.op, module.where, dim=module.dim, implicit_dim=module.implicit_dim)
     owners = frozenset({module.id}) if module.trainable else frozenset()
     result = derived(machine, op, args.all() or [value], owners=owners)
@@ -362,11 +365,13 @@ def _through(machine: Machine, module: Value, args: Arguments, node: ast.Call) -
 
 
 def _call_instance(machine: Machine, instance: Instance, args: Arguments, node: ast.Call) -> Value:
+    if "forward" in instance.attrs:
+        return call(machine, instance.attrs["forward"], args, node, "forward")
     for name in ("__call__", "forward"):
         method = instance.cls.find(name)
         if isinstance(method, Func):
             result = call_function(machine, method.of(instance), args, node)
-            return changed(result, ops=()) if _HOOK in instance.attrs and isinstance(result, Flow) else result
+            return lost(result) if is_changed(instance) else result
     core = below(instance)
     if core is not None:
         return call(machine, core, args, node, "forward")

@@ -21,6 +21,7 @@ from gradclinic.static.flow.values import (
     Weights,
     as_tensor,
     changed,
+    found_in,
     made_of,
     shadowed,
     unpacked,
@@ -55,7 +56,7 @@ def item_at(base: Value, node: ast.Subscript, index: Value) -> Value:
     if isinstance(base, Lib) and base.name.endswith(".__dict__"):
         return named_in(base.name.removesuffix(".__dict__"), index)
     if isinstance(base, Unknown):
-        return Unknown(f"{base.path}[]", kept_padding(base, node.slice), base.holds)
+        return found_in(base, Unknown(f"{base.path}[]", kept_padding(base, node.slice), base.holds))
     return Unknown("<item>")
 
 
@@ -146,7 +147,7 @@ def zipped(args: Arguments) -> Value:
 def _batch(path: str, source: Value) -> Value:
     if words.LOADER_NAME.search(path.rsplit(".", 1)[-1]):
         return Flow(grad=False, batched=True)
-    return Unknown(f"{path}[]", holds=source.holds if isinstance(source, Unknown) else ())
+    return found_in(source, Unknown(f"{path}[]", holds=source.holds if isinstance(source, Unknown) else ()))
 
 
 def _share(whole: Flow, target: ast.expr) -> int:
@@ -170,4 +171,4 @@ def spread(value: Value, targets: list[ast.expr]) -> list[Value]:
         ]
     if isinstance(value, Weights):
         return [value] * len(targets)
-    return [made_of(last_name(target), value) for target in targets]
+    return [found_in(value, made_of(last_name(target), value)) for target in targets]

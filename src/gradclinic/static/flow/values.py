@@ -118,6 +118,8 @@ class Layer(Value):
     dim: int | None = None
     implicit_dim: bool = False
     where: Location | None = None
+    hooked: bool = False
+    """What it gives was changed in a way that is not followed."""
 
 
 @record
@@ -180,6 +182,9 @@ NOTHING = "<nothing>"
 BUILT = "<built>"
 """What an Unknown holds the models by that it may be."""
 
+WITHIN = "<within>"
+"""What an Unknown that was found in a model holds that model by."""
+
 IDENTITY = Layer("", 0, trainable=False)
 """A layer that may be missing."""
 
@@ -201,6 +206,13 @@ def made_of(path: str, *values: Value) -> Unknown:
     """What became of `values` out of sight: it may carry the graphs that they carry."""
     shade = shade_of(values)
     return Unknown(path, holds=(shade,) if shade is not None else ())
+
+
+def found_in(source: Value, made: Unknown) -> Unknown:
+    """What came out of a part of a model is a part of it too."""
+    if isinstance(source, Unknown) and WITHIN in source.attrs:
+        made.attrs[WITHIN] = source.attrs[WITHIN]
+    return made
 
 
 def shade_of(values: Iterable[Value], depth: int = 6) -> Flow | None:
