@@ -26,23 +26,20 @@ def callers_of(path: str, beside: Collection[str] = ()) -> list[str]:
 
     Without those `beside` it that are read for themselves: they tell what they give.
     """
-    return [file for file in _scripts(path) if file not in beside][:MOST_CALLERS]
+    return [file for file in scripts_that_import(path) if file not in beside][:MOST_CALLERS]
 
 
 def trainers_of(path: str, beside: Collection[str]) -> list[str]:
     """Of those, such as may train what the file defines; nobody if one is read for itself and will tell."""
-    found = [file for file in _scripts(path) if _TRAINS.search(text_of(file))]
+    found = [file for file in scripts_that_import(path) if _TRAINS.search(text_of(file))]
     if any(file in beside for file in found):
         return []
     return sorted(found, key=lambda file: "backward(" not in text_of(file))[:MOST_CALLERS]
 
 
-def _scripts(path: str) -> list[str]:
-    if "site-packages" in path or not os.path.isfile(path):
-        return []
-    files = [file for folder in _folders(path) for file in _sources(folder)]
-    if len(files) > MOST_FILES:
-        return []
+def scripts_that_import(path: str) -> list[str]:
+    """Straight or by way of another, nearest first; tests are none."""
+    files = sources_around(path)
     found = [path]
     for imported in found:  # which grows meanwhile
         found += [file for file in files if file not in found and _imports(file, imported)]
@@ -50,6 +47,14 @@ def _scripts(path: str) -> list[str]:
             break
     runs = [file for file in found[1:] if os.path.basename(file) != "__init__.py"]
     return [file for file in runs if not words.TEST_FILE.search(file)]
+
+
+def sources_around(path: str) -> list[str]:
+    """The files of its project as far as anyone would look; none where they are too many to be one."""
+    if "site-packages" in path or not os.path.isfile(path):
+        return []
+    files = [file for folder in _folders(path) for file in _sources(folder)]
+    return files if len(files) <= MOST_FILES else []
 
 
 def _folders(path: str) -> Iterator[str]:

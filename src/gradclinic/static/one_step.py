@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
 
 from gradclinic.facts import EventKind, Tape
 from gradclinic.static import words
 from gradclinic.static.abilities import Can
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import is_count, last_name, names_in, nodes_in
+from gradclinic.static.users import leave_gradients
 from gradclinic.static.values import FunctionNode
 
 _KNOWN_BASES = frozenset({"object", "ABC"})
@@ -32,12 +34,16 @@ def is_one_step(
     tree: ast.Module,
     survey: Survey,
     tapes: list[Tape],
+    path: str,
 ) -> bool:
-    """Whether the class steps an optimizer of its own here that nothing in the file ever clears.
+    """Whether the class steps an optimizer of its own here that nothing in the file ever clears, nor does
+    anyone else in its project.
 
     What is called once needs no clearing, so only this tells more of a step than one walk through it does.
     """
-    if owner is None or not all(_is_known(base, survey) for base in owner.bases):
+    if owner is None or isinstance(node, ast.Module):
+        return False
+    if not all(_is_known(base, survey) for base in owner.bases):
         return False
     if survey.can(node) & (Can.BACKWARD | Can.STEP) != Can.BACKWARD | Can.STEP or survey.depth(node):
         return False
@@ -50,7 +56,10 @@ def is_one_step(
     if "setattr" in names or _has_empty_methods(owner):
         return False
     # One more where gradients are touched by hand.
-    return names.count("zero_grad") + ("grad" in names) == len(clears)
+    if names.count("zero_grad") + ("grad" in names) != len(clears):
+        return False
+    held = {tape.name(id).rpartition(".")[2] for tape in tapes for id in tape.optimizers}
+    return leave_gradients(os.path.abspath(path), owner.name, node.name, held)
 
 
 def _trains_a_copy(owner: ast.ClassDef) -> bool:

@@ -68,7 +68,7 @@ def file_of(module: str, path: str) -> str | None:
             folder = os.path.dirname(folder)
         return _module_in(folder, names)
     for _ in range(MOST_LEVELS):
-        found = _module_in(folder, names)
+        found = _module_in(folder, names) or _module_in(os.path.join(folder, "src"), names)
         if found is not None or not folder or folder == os.path.dirname(folder):
             return found
         folder = os.path.dirname(folder)

@@ -152,7 +152,7 @@ def walk_root(
     if counter is not None:
         again = walk_from(Root(root.node, root.owner, again=True, counter=counter))
         tapes = again if any(map(is_whole, again)) else tapes
-    elif is_one_step(root.node, root.owner, tree, survey, tapes):
+    elif is_one_step(root.node, root.owner, tree, survey, tapes, path):
         tapes = walk_from(Root(root.node, root.owner, again=True))
     elif root.owner is not None and any(map(clips_first, tapes)):
         tapes = walk_from(Root(root.node, root.owner, again=True, stepped=True))
