@@ -124,16 +124,16 @@ def test_what_was_put_there_is_judged() -> None:
 
 
 @pytest.fixture
-def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def found(tmp_path: Path):
     """What is told of a model's own file, read alone, and of the script that trains it."""
-    monkeypatch.chdir(tmp_path)
-    Path("pyproject.toml").touch()
+    (tmp_path / "pyproject.toml").touch()
+    nets, script = tmp_path / "nets.py", tmp_path / "train.py"
 
     def lint_both(gives: str, change: str) -> set[str]:
-        Path("nets.py").write_text(TORCH + net("Softmax(dim=1)", gives))
+        nets.write_text(TORCH + net("Softmax(dim=1)", gives))
         training = TRAIN.format(change=change, LOSS="CrossEntropyLoss", mark="")
-        Path("train.py").write_text(f"{TORCH}from nets import Net\n{HELPERS}{training}")
-        return {f.code for file in ("nets.py", "train.py") for f in lint([file], Config()).findings}
+        script.write_text(f"{TORCH}from nets import Net\n{HELPERS}{training}")
+        return {f.code for file in (nets, script) for f in lint([str(file)], Config()).findings}
 
     return lint_both
 

@@ -94,15 +94,14 @@ def run(learner, loader):
 
 
 @pytest.fixture
-def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], set[str]]:
-    monkeypatch.chdir(tmp_path)
-
+def found(tmp_path: Path) -> Callable[[dict[str, str]], set[str]]:
     def lint_all(files: dict[str, str]) -> set[str]:
-        Path("pyproject.toml").touch()
+        (tmp_path / "pyproject.toml").touch()
         for name, text in files.items():
-            Path(name).parent.mkdir(parents=True, exist_ok=True)
-            Path(name).write_text(text)
-        return {finding.code for name in files for finding in lint([name], Config()).findings}
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        paths = [str(tmp_path / name) for name in files]
+        return {finding.code for path in paths for finding in lint([path], Config()).findings}
 
     return lint_all
 

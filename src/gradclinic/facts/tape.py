@@ -44,7 +44,8 @@ class EventKind(StrEnum):
     GRAD_WRITE = "grad write"
     """Gradients were set or changed by hand (`p.grad = …`, `p.grad.div_(…)`)."""
     UNSCALE = "unscale"
-    """Without an `actor`: a call that was given the scaler and not followed may have done so."""
+    """Without an `actor`: a call that was given the scaler and not followed may have done so, or the step
+    that follows does so itself before it calls anyone."""
     CLIP = "clip"
     """`by_value`: True when each value is limited by itself; `cosine`, then, between the gradient
     before and after, where it was measured."""

@@ -47,6 +47,11 @@ ACTS = {
     "eval": Can.TELL,
     "grad": Can.NOTHING,
     "clip_master_grads": Can.TELL,
+    "register_step_pre_hook": Can.NOTHING,
+    "register_step_post_hook": Can.NOTHING,
+    "register_optimizer_step_pre_hook": Can.NOTHING,
+    "register_optimizer_step_post_hook": Can.NOTHING,
+    "register_forward_pre_hook": Can.NOTHING,
 }
 """What calls by these names may do."""
 

@@ -17,6 +17,7 @@ from gradclinic.static.layers import layers_of_call, layers_of_torchvision
 from gradclinic.static.opaque import build, call_outside, clip_parameters
 from gradclinic.static.ranks import REPLICATES, is_wrapper, wrap
 from gradclinic.static.settings import optimizer_settings
+from gradclinic.static.step_hooks import register
 from gradclinic.static.values import (
     NONE,
     NOTHING,
@@ -103,6 +104,8 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
     if name == "torch.save":
         walk.emit(EventKind.SAVE, node)
         return NONE
+    if register(walk, last, None, args):
+        return Unknown("<hook>")
     if last.startswith("all_reduce") and args.positional and isinstance(args.positional[0], Grad):
         assign_gradient(walk, args.positional[0].of, None, node)
         return NONE

@@ -14,6 +14,7 @@ from gradclinic.static.opaque import build, open_given, open_tape, returned
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import actor, infer, role_of
 from gradclinic.static.scalers import call_scaler, scaled_by
+from gradclinic.static.step_hooks import AFTER_STEP, BEFORE_FORWARD, BEFORE_STEP, register, run_hooks
 from gradclinic.static.supposing import settled
 from gradclinic.static.syntax import is_until, last_name
 from gradclinic.static.values import (
@@ -109,6 +110,7 @@ def _perhaps_divided(loss: Value) -> Value:
 
 
 def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST, *, direct: bool = True) -> Tensor:
+    run_hooks(walk, BEFORE_FORWARD, model.keys, node, model)
     attrs = modes.of_forward(walk, model, node, direct=direct)
     ranks.note_forward(walk, model)
     walk.emit(EventKind.FORWARD, node, actor=model.name, models=model.whole(), attrs=attrs)
@@ -163,8 +165,12 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
             # One that takes the loss, or options, is no optimizer of torch and may do the whole update.
             open_tape(walk, node, optimizers=mine)
         if frameworks.acts_now(walk, base):
+            run_hooks(walk, BEFORE_STEP, mine, node, base)
             walk.emit(EventKind.STEP, node, actor=base.id, optimizers=mine)
+            run_hooks(walk, AFTER_STEP, mine, node, base)
         return result
+    if register(walk, attr, base, args):
+        return Unknown("<hook>")
     if attr == "add_param_group":
         walk.recorder.extend(base.id, models_in(args.all()) or NOTHING)
         return NONE
@@ -174,7 +180,7 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
     if attr in words.CLIPS or attr == "clip_master_grads":
         clip(walk, mine, NOTHING, node)
         return NONE
-    if attr not in ("train", "eval", "register_step_post_hook") and not words.harmless(attr):
+    if attr not in ("train", "eval") and not words.harmless(attr):
         open_tape(walk, node, optimizers=mine)
     return Unknown(f"{base.id}.{attr}()")
 
@@ -222,6 +228,8 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
     if attr in ("forward", "__call__", "module"):
         around = base.inside() if attr == "module" and base.inner is not None else base
         return forward(walk, around, args, node)
+    if register(walk, attr, base, args):
+        return Unknown("<hook>")
     if attr in _MODEL_QUIET:
         # By its key: what comes out of `model.modules()` is part of the model.
         return Unknown(f"{min(base.keys, default=base.name)}.{attr}()")

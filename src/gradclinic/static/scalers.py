@@ -8,6 +8,7 @@ from dataclasses import replace
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static.held import optimizers_in
 from gradclinic.static.roles import actor
+from gradclinic.static.step_hooks import AFTER_STEP, BEFORE_STEP, run_hooks
 from gradclinic.static.supposing import settled
 from gradclinic.static.values import NONE, NOTHING, ActorRef, Seq, Tensor, Unknown, Value
 from gradclinic.static.walk import Arguments, Walk
@@ -26,14 +27,16 @@ def call_scaler(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: as
             optimizers = frozenset({actor(walk, ActorKind.OPTIMIZER, target.path).id})
         through = {"scaler": base.id} if _enabled(walk, base) else {}
         for optimizer in sorted(optimizers):
+            mine = frozenset({optimizer})
             if attr == "step":
-                walk.emit(
-                    EventKind.STEP, node, actor=optimizer, optimizers=frozenset({optimizer}), attrs=through
-                )
+                ref = ActorRef(optimizer, ActorKind.OPTIMIZER)
+                if walk.hooks:  # which see what the scaler has unscaled by then, if nobody else has
+                    walk.emit(EventKind.UNSCALE, node, optimizers=mine)
+                run_hooks(walk, BEFORE_STEP, mine, node, ref)
+                walk.emit(EventKind.STEP, node, actor=optimizer, optimizers=mine, attrs=through)
+                run_hooks(walk, AFTER_STEP, mine, node, ref)
             elif through:
-                walk.emit(
-                    EventKind.UNSCALE, node, actor=base.id, optimizers=frozenset({optimizer}), attrs=through
-                )
+                walk.emit(EventKind.UNSCALE, node, actor=base.id, optimizers=mine, attrs=through)
         return NONE
     if attr == "update" and _enabled(walk, base):
         walk.emit(EventKind.SCALER_UPDATE, node, actor=base.id)

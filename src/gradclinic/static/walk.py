@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from gradclinic.facts import EventKind, Location
-from gradclinic.frozen import record
+from gradclinic.frozen import frozen, record
 from gradclinic.static.abilities import Can
 from gradclinic.static.choices import Choices
 from gradclinic.static.recorder import Recorder
@@ -57,6 +57,16 @@ class Arguments:
 
     def all(self) -> list[Value]:
         return [*self.positional, *self.keywords.values()]
+
+
+@frozen
+class Hook:
+    """A function that was handed over to be called later."""
+
+    when: str
+    of: Keys
+    """The optimizer, or the parts of the model; nothing for one of all optimizers."""
+    function: Value
 
 
 @record
@@ -135,6 +145,8 @@ class Walk:
     """The blocks of `amp.scale_loss` around, each with whether a backward was in it."""
     later: list[str] = field(default_factory=list)
     """The conditions around that hold from some iteration on, not from the first."""
+    hooks: list[Hook] = field(default_factory=list)
+    """What is to be called where an optimizer steps or a model goes forward."""
     switches: dict[str, Value] = field(default_factory=dict)
     """What each scaler is enabled by, where that is not known."""
     scale_guarded: int = 0
