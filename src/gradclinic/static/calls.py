@@ -7,6 +7,7 @@ import re
 
 from gradclinic.static import methods, modes, words
 from gradclinic.static.abilities import Can
+from gradclinic.static.applying import apply, call_partial, unbound
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.containers import call_collection, call_unseen
 from gradclinic.static.engines import call_engine
@@ -67,15 +68,15 @@ def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) ->
     if isinstance(func, Bound):
         return call_method(walk, func.base, func.attr, args, node)
     if isinstance(func, Partial):
-        joined = Arguments([*func.args, *args.positional], {**func.keywords, **args.keywords}, args.partial)
-        return call(walk, func.func, joined, node, name)
+        return call_partial(walk, func, args, node, name, call)
     if isinstance(func, Lib):
         known = resolved(walk, func)
         if known is not func:
             return call(walk, known, args, node, name)
-        if func.name == "functools.partial" and args.positional:
-            return Partial(args.positional[0], args.positional[1:], args.keywords)
-        return call_library(walk, func.name, args, node)
+        method = unbound(func.name, args)
+        if method is not None:
+            return call(walk, method, Arguments(args.positional[1:], args.keywords), node, name)
+        return apply(walk, func.name, args, node, call) or call_library(walk, func.name, args, node)
     if isinstance(func, Instance):
         return _call_instance(walk, func, args, node)
     if isinstance(func, Model):

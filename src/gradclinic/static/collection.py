@@ -17,12 +17,14 @@ from gradclinic.static.syntax import (
     imports_ignite,
     last_name,
     names_in,
+    reached_by,
     targets_of,
     torch_method,
     unfreezes,
 )
 from gradclinic.static.values import FunctionNode
 
+_HANDED_OUT = frozenset({"zero_grad", "unscale_"})
 _SYNC_SWITCHES = frozenset({"require_backward_grad_sync", "set_requires_gradient_sync"})
 _SYNC_WORDS = _SYNC_SWITCHES | {"no_sync"}
 _BLOCKS = frozenset({"body", "orelse", "finalbody"})
@@ -48,6 +50,10 @@ class Facts:
     """It, or a statement inside it, calls something that might be any object."""
     loops: list[ast.For | ast.AsyncFor | ast.While] = field(default_factory=list)
     returns: bool = False
+    hands_out: bool = False
+    """It speaks of a method that clears or unscales without calling it: whoever has it may."""
+    hands_scaler: bool = False
+    """A call in it is given a scaler."""
     periods: list[int | str] = field(default_factory=list)
     """What it divides by to ask for a remainder, numbers and names, without the statements inside it."""
 
@@ -141,8 +147,14 @@ class Collection:
         """Whether ranks may exchange gradients at times that the file decides in ways not followed."""
         self.privately = False
         """Whether an engine of differential privacy is at work, which takes the losses of a batch apart."""
+        self.hooks_gradients = False
+        """Whether gradients are changed on their way, by hooks on losses or parameters."""
         self.ignites = False
         """Whether Ignite is imported, whose engines are run."""
+        self.handles: set[str] = set()
+        """What functions are kept by that clear or unscale when they are called; attributes with a dot."""
+        self.hold_scalers: set[str] = set()
+        """What was made of a scaler: `state = State(optimizer, scaler)`, whose methods may use it."""
         self.constants: dict[str, int] = {}
         """Names, by their last part, that somewhere stand for a whole number."""
         self.pieces: dict[ast.AST, Facts] = {}
@@ -151,6 +163,8 @@ class Collection:
         """Every statement with the names in it, without those of the statements inside it."""
         self._models: set[str] = set()
         """What loops over models call each of them: `for m in self.model_parts: m.train()`."""
+        self._functions: set[ast.expr] = set()
+        """What is called, of the calls looked at so far."""
         self._quiet = 0
         """Depth of what is done without gradients, of the part that is looked at."""
         self._measuring = 0
@@ -202,7 +216,14 @@ class Collection:
             elif value is not None:
                 self._expression(value, facts)
         self._quiet -= quiet
-        facts.assigns.update(*(names_in(target) for target in targets_of(node)))
+        targets = targets_of(node)
+        facts.assigns.update(*(names_in(target) for target in targets))
+        if facts.hands_scaler:
+            self.hold_scalers.update(*map(names_in, targets))
+        over = reached_by(node.iter) if isinstance(node, (ast.For, ast.AsyncFor)) else set()
+        if facts.hands_out or over & self.handles:
+            facts.can |= Can.ACT
+            self.handles.update(*map(reached_by, targets))
         if (self._quiet and _evaluates(facts)) or (self._measuring and _runs_a_model(facts)):
             facts.can |= Can.ACT
         if facts.calls_out:
@@ -271,20 +292,24 @@ class Collection:
                 facts.mentions.add(node.id)  # type: ignore[attr-defined]
                 facts.reaches.add(node.id)  # type: ignore[attr-defined]
             elif kind is ast.Constant:
-                continue
+                facts.hands_out |= node.value.__class__ is str and node.value in _HANDED_OUT  # type: ignore[attr-defined]
             elif kind is ast.Attribute:
                 assert isinstance(node, ast.Attribute)
+                facts.hands_out |= node.attr in _HANDED_OUT and node not in self._functions
                 if not self._is_torchs(node):
                     facts.reaches.add(f".{node.attr}")
                 stack.append(self._attributes(node, facts))
             elif kind is ast.Call:
                 assert isinstance(node, ast.Call)
+                self._functions.add(node.func)
                 self._call(node, facts)
                 stack.append(node.func)
                 stack += node.args
                 stack += [keyword.value for keyword in node.keywords]
             else:
-                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+                if kind is ast.Lambda:
+                    facts.hands_out |= not _HANDED_OUT.isdisjoint(names_in(node))
+                elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
                     self._modulus(node, facts)
                 stack += children(node)
 
@@ -325,6 +350,8 @@ class Collection:
             self.switches_gradients = True
         elif called.startswith(("PrivacyEngine", "make_private")):
             self.privately = True
+        elif called in ("register_hook", "register_post_accumulate_grad_hook"):
+            self.hooks_gradients = True
         if unfreezes(node):
             self.unfreezes = True
         if isinstance(node.func, ast.Attribute):
@@ -341,7 +368,8 @@ class Collection:
         told = named(called)
         facts.can |= told.can
         by_any_name = called == "getattr" and isinstance(node.func, ast.Call)
-        facts.calls_out = facts.calls_out or told.calls_out or by_any_name or _is_given_a_scaler(node)
+        facts.hands_scaler = facts.hands_scaler or _is_given_a_scaler(node)
+        facts.calls_out = facts.calls_out or told.calls_out or by_any_name or facts.hands_scaler
         facts.applies = facts.applies or facts.calls_out
         if told.scales and len(node.args) + len(node.keywords) >= 2:
             facts.can |= Can.ACT | Can.TELL | Can.BACKWARD | Can.STEP

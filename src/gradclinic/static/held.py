@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from itertools import islice
 
 from gradclinic.facts import ActorKind
+from gradclinic.static.abilities import ACTS
 from gradclinic.static.values import (
     ActorRef,
+    Bound,
     Instance,
     Keys,
     Map,
@@ -21,7 +23,7 @@ from gradclinic.static.values import (
 
 _DEEPEST_LOOK = 3
 _MOST_PARTS = 300
-_HOLDERS = frozenset({Seq, Map, Partial, Instance})
+_HOLDERS = frozenset({Seq, Map, Partial, Instance, Bound})
 
 
 def parts(values: Iterable[Value | None]) -> list[Value]:
@@ -44,12 +46,14 @@ def _parts(values: Iterable[Value | None], depth: int) -> Iterable[Value]:
         if isinstance(value, Seq):
             yield from _parts(value.items, depth - 1)
         elif isinstance(value, (Map, Partial)):
-            held = value.items.values() if isinstance(value, Map) else value.args
+            held = value.items.values() if isinstance(value, Map) else (value.func, *value.args)
             yield from _parts(list(held), depth - 1)
         elif isinstance(value, Instance):
             yield from _parts([*value.attrs.values(), value.model], depth - 1)
         elif isinstance(value, Unknown):
             yield from _parts(value.holds, depth - 1)
+        elif isinstance(value, Bound) and value.attr in ACTS:
+            yield value.base  # who has `optimizer.zero_grad` may clear
 
 
 def optimizers_in(values: Iterable[Value | None]) -> Keys:

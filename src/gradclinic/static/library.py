@@ -11,7 +11,7 @@ from gradclinic.static.arithmetic import combine, of_this_batch
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import name_of, truth
 from gradclinic.static.frameworks import initialize_engine
-from gradclinic.static.gradients import assign_gradient
+from gradclinic.static.gradients import act_on_gradient, assign_gradient
 from gradclinic.static.held import models_in, parts
 from gradclinic.static.layers import layers_of_call, layers_of_torchvision
 from gradclinic.static.opaque import build, call_outside, clip_parameters
@@ -109,6 +109,9 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
     if last.startswith("all_reduce") and args.positional and isinstance(args.positional[0], Grad):
         assign_gradient(walk, args.positional[0].of, None, node)
         return NONE
+    if last.startswith("_foreach_") and last.endswith("_"):
+        for gradient in [part for part in parts(args.positional[:1]) if isinstance(part, Grad)]:
+            act_on_gradient(walk, gradient, last.removeprefix("_foreach_"), args, node)
     if last in words.CLIPS:
         return clip_parameters(walk, args, node)
     if "nn." in name or name.startswith(("torch.losses", "torch.functional")):

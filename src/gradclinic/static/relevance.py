@@ -37,7 +37,7 @@ class Relevance:
 
 def _needed_names(survey: Survey) -> set[str]:
     """Names that something on the tape may depend on, through any chain of assignments."""
-    needed: set[str] = set()
+    needed = set(survey.hold_scalers)
     for node, own in survey.own:
         if survey.can(node) & _ACTS:
             needed |= own.mentions

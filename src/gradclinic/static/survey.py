@@ -135,6 +135,8 @@ class Survey(Collection):
         total = Can.NOTHING
         for function in self._defined(facts):
             total |= self.can(function)
+        if not self.handles.isdisjoint(facts.reaches):
+            total |= Can.ACT
         return total & ~(Can.LEAVE | Can.STOP)
 
     def _defined(self, facts: Facts) -> list[FunctionNode]:

@@ -195,6 +195,15 @@ def goes_over_models(loop: ast.For) -> bool:
     return any(_MODELS.search(name) for name in names_in(loop.iter))
 
 
+def reached_by(node: ast.expr) -> set[str]:
+    """What it is known by: `clear`, `.clear` of something, both of two that are assigned at once."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return {name for part in node.elts for name in reached_by(part)}
+    if isinstance(node, ast.Attribute):
+        return {f".{node.attr}"}
+    return {node.id} if isinstance(node, ast.Name) else set()
+
+
 def targets_of(node: ast.stmt) -> list[ast.expr]:
     """What a statement assigns to; a method call may change what it is called on."""
     if isinstance(node, ast.Assign):
