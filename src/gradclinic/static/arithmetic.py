@@ -9,7 +9,7 @@ from collections.abc import Callable
 from gradclinic.static import words
 from gradclinic.static.conditions import name_of
 from gradclinic.static.syntax import is_count, last_name
-from gradclinic.static.values import NOTHING, Const, Keys, Num, Params, Seq, Tensor, Unknown, Value
+from gradclinic.static.values import NOTHING, Const, Grad, Keys, Num, Params, Seq, Tensor, Unknown, Value
 from gradclinic.static.walk import Walk
 from gradclinic.static.words import Pattern
 
@@ -34,6 +34,8 @@ _INTEGER: dict[type[ast.operator], Callable[[int, int], int]] = {
 def binary(walk: Walk, left: Value, op: ast.operator, right: Value) -> Value:
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         return _tensor(walk, left, op, right)
+    if isinstance(left, Grad) or isinstance(right, Grad):
+        return left if isinstance(left, Grad) else right
     if isinstance(op, ast.Mod) and not isinstance(left, Const):
         return _modulo(walk, left, right)
     if isinstance(left, Num) and isinstance(right, Num):
@@ -181,6 +183,8 @@ def _tensor(walk: Walk, left: Value, op: ast.operator, right: Value) -> Tensor:
     if isinstance(other, Tensor):
         result.models = _together(tensor.models, other.models)
         result.scaled = True if isinstance(op, ast.Div) else tensor.scaled or other.scaled
+        if isinstance(op, ast.Mult) and tensor.loss is not other.loss and not result.scaled:
+            result.loss, result.scaled, result.weight = True, None, _UNCLEAR  # what a sample counts for
     elif isinstance(op, (ast.Add, ast.Sub)):
         if isinstance(other, Unknown):
             result.models = None

@@ -71,7 +71,7 @@ def write_weights(walk: Walk, owner: Params, node: ast.AST) -> None:
 
 def assign_gradient(walk: Walk, owner: Params, value: Value | None, node: ast.AST) -> None:
     """`p.grad = value`; None for a value that is computed in place."""
-    clears = isinstance(value, (Const, Num)) and not value.value
+    clears = (isinstance(value, Const) and not value.value) or (isinstance(value, Num) and value.value == 0)
     # What was there before is gone, unless it is part of the value.
     attrs = {"replaced": True} if value is not None else None
     _emit(walk, EventKind.ZERO_GRAD if clears else EventKind.GRAD_WRITE, owner, node, attrs)

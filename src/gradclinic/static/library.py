@@ -99,7 +99,7 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
 
 def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Value:
     if name == "torch.autograd.backward":
-        methods.backward(walk, args.get(0, "tensors") or NONE, node)
+        methods.backward(walk, args.get(0, "tensors") or NONE, node, args.get(1, "grad_tensors"))
         return NONE
     if name == "torch.save":
         walk.emit(EventKind.SAVE, node)

@@ -84,11 +84,15 @@ def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Ca
     return base if isinstance(base, Stream) else None
 
 
-def backward(walk: Walk, loss: Value, node: ast.AST) -> None:
+def backward(walk: Walk, loss: Value, node: ast.AST, gradient: Value | None = None) -> None:
+    """`gradient`: what the loss is multiplied by on the way."""
     tensor = loss if isinstance(loss, Tensor) else Tensor(models=None, scaled=None)
     # The steps of a sequence may well be added up: `while not done`.
     summed = not tensor.scaled and any(is_until(loop) for _, _, loop in walk.loops)
-    attrs: dict[str, object] = {"scaled": None if summed or walk.survey.privately else tensor.scaled}
+    unsure = summed or walk.survey.privately or (gradient is not None and truth(gradient) is not False)
+    attrs: dict[str, object] = {"scaled": None if unsure else tensor.scaled}
+    if attrs["scaled"] is False and walk.survey.scales_elsewhere:
+        attrs["scaled"] = None
     if tensor.scaler is not None:
         attrs["scaler"] = tensor.scaler
     if any(settled(walk, switch) is not False for _, switch in walk.autocast):
@@ -250,7 +254,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
 
 def _tensor(walk: Walk, base: Tensor, attr: str, args: Arguments, node: ast.Call) -> Value | None:
     if attr == "backward":
-        backward(walk, base, node)
+        backward(walk, base, node, args.get(0, "gradient"))
         return NONE
     if attr in ("zero_grad", "parameters", "named_parameters", "step"):
         return _unknown(walk, Unknown("<tensor>"), attr, args, node)
@@ -264,7 +268,8 @@ def _tensor(walk: Walk, base: Tensor, attr: str, args: Arguments, node: ast.Call
         if attr == "div_":
             base.scaled = True
     elif attr == "mean":
-        result.scaled = base.scaled or False
+        result.scaled = base.scaled if base.weight else base.scaled or False
+        result.weight = base.weight
     for value in args.all():
         if isinstance(value, Tensor) and result.models is not None:
             result.models = None if value.models is None else result.models | value.models

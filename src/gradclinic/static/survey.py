@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 
 from gradclinic.facts import Location
@@ -24,6 +25,7 @@ from gradclinic.static.syntax import (
     set_to_zero,
 )
 from gradclinic.static.values import FunctionNode, Module
+from gradclinic.static.window_rates import divides_rate
 
 _MORE_THAN_BUILDS = Can.TELL | Can.BACKWARD | Can.STEP | Can.FETCH | Can.FREEZE | Can.GUARD
 _ACTING = ACTS.keys() | words.CLIPS
@@ -48,10 +50,11 @@ class Survey(Collection):
         self.branches: dict[ast.If, Branches] = {}
         self.exits: set[ast.If] = set()
         """Conditions that end a loop before an iteration has done anything."""
+        self._trees = [tree, *{module.path: module.tree for module in modules.values()}.values()]
         self._can: dict[ast.AST, int] = {}
         self._builders: dict[FunctionNode, bool] = {}
         self._beats: dict[ast.AST, bool] = {}
-        for other in {module.path: module.tree for module in modules.values()}.values():
+        for other in self._trees[1:]:
             self.add(other)
         self.foreign = set(self.qualnames)
         """Functions of those other modules."""
@@ -66,6 +69,13 @@ class Survey(Collection):
         """Whether anything in the file is done every k-th time only."""
         self.steps_first = any(map(self._steps_first, self.pieces)) if self.guarded else False
         """Whether the first of every k batches may be the one that steps."""
+
+    @cached_property
+    def scales_elsewhere(self) -> bool:
+        """Whether losses may be summed over a window: the rate is divided by its length, or hooks divide."""
+        guards = [facts.periods for node, facts in self.pieces.items() if isinstance(node, ast.If)]
+        windows = {name for periods in guards for name in periods if isinstance(name, str) and name}
+        return self.hooks_gradients or divides_rate(self._trees, windows)
 
     def _moduli(self) -> set[int]:
         """The periods in which something may happen: not those of `if size % 8: raise` or of a print."""
