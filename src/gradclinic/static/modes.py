@@ -11,6 +11,7 @@ from gradclinic.static import words
 from gradclinic.static.abilities import Can
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.layers import any_differentiates
+from gradclinic.static.purposes import serves_training
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import Instance, Mode, Model, Stream, Unknown, Value
 from gradclinic.static.walk import Walk
@@ -152,8 +153,10 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         attrs["sweep"] = not (wanted & _GRADIENTS_WANTED or acts or derived or _may_need_graph(walk))
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
         attrs["graph"] = attrs["graph"] and "volatile" not in named
-        attrs["meant"] = any(_RANDOM_ON_PURPOSE.search(name) for name in named) or _trained_on_purpose(
-            walk, model, node
+        attrs["meant"] = (
+            any(_RANDOM_ON_PURPOSE.search(name) for name in named)
+            or _trained_on_purpose(walk, model, node)
+            or (walk.no_grad > 0 and _serves_training(walk, node))
         )
         attrs["held_out"] = _over_held_out_data(walk)
         # Where the same function trains, it speaks of the loss that it trains by.
@@ -208,6 +211,16 @@ def _trained_on_purpose(walk: Walk, model: Model, node: ast.AST) -> bool:
         isinstance(loop, (ast.For, ast.AsyncFor))
         and any(words.LOADER_NAME.search(name) for name in names_in(loop.iter))
     )
+
+
+def _serves_training(walk: Walk, node: ast.AST) -> bool:
+    """Whether what it gives, say losses, is what samples that are trained on are chosen or weighted by."""
+    key = (node, tuple(walk.active))
+    known = walk.survey.purposes.get(key)
+    if known is None:
+        scopes = [walk.survey.tree, *walk.active]
+        known = walk.survey.purposes[key] = serves_training(walk.sweeps[-1], node, scopes, walk.survey)
+    return known
 
 
 def _copied_from_training(walk: Walk, node: ast.AST) -> bool:

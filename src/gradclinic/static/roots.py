@@ -180,7 +180,7 @@ def _walk(
     # A window that begins with its step is cut by an epoch where two are left over, of three.
     window = 3 if survey.steps_first else 2
     period = max([window, *(k for k in survey.moduli if k <= LONGEST_PERIOD)])
-    tail = window - 1 if survey.guarded else 0
+    tail = window - 1 if survey.guarded and not survey.keeps_whole_windows else 0
     walk = Walk(
         path=path,
         survey=survey,

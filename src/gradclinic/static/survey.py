@@ -25,7 +25,7 @@ from gradclinic.static.syntax import (
     set_to_zero,
 )
 from gradclinic.static.values import FunctionNode, Module
-from gradclinic.static.window_rates import divides_rate
+from gradclinic.static.windows import divides_rate, keeps_whole
 
 _MORE_THAN_BUILDS = Can.TELL | Can.BACKWARD | Can.STEP | Can.FETCH | Can.FREEZE | Can.GUARD
 _ACTING = ACTS.keys() | words.CLIPS
@@ -50,6 +50,9 @@ class Survey(Collection):
         self.branches: dict[ast.If, Branches] = {}
         self.exits: set[ast.If] = set()
         """Conditions that end a loop before an iteration has done anything."""
+        self.tree = tree
+        self.purposes: dict[tuple[ast.AST, tuple[ast.AST, ...]], bool] = {}
+        """Whether forwards in passes that train nothing serve the training, as far as it has been asked."""
         self._trees = [tree, *{module.path: module.tree for module in modules.values()}.values()]
         self._can: dict[ast.AST, int] = {}
         self._builders: dict[FunctionNode, bool] = {}
@@ -73,9 +76,17 @@ class Survey(Collection):
     @cached_property
     def scales_elsewhere(self) -> bool:
         """Whether losses may be summed over a window: the rate is divided by its length, or hooks divide."""
+        return self.hooks_gradients or divides_rate(self._trees, self._windows)
+
+    @cached_property
+    def keeps_whole_windows(self) -> bool:
+        return keeps_whole(self._trees, self._windows)
+
+    @cached_property
+    def _windows(self) -> set[str]:
+        """Names of what is counted up to, by which something is done every so many times."""
         guards = [facts.periods for node, facts in self.pieces.items() if isinstance(node, ast.If)]
-        windows = {name for periods in guards for name in periods if isinstance(name, str) and name}
-        return self.hooks_gradients or divides_rate(self._trees, windows)
+        return {name for periods in guards for name in periods if isinstance(name, str) and name}
 
     def _moduli(self) -> set[int]:
         """The periods in which something may happen: not those of `if size % 8: raise` or of a print."""

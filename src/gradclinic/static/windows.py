@@ -1,4 +1,4 @@
-"""Learning rates that are divided by the length of a window, so that its losses may be summed."""
+"""What a file says of its windows beside the loop: that they are whole, or made up for by the rate."""
 
 from __future__ import annotations
 
@@ -16,6 +16,57 @@ _FACTORS = words.Pattern(r"^(LambdaLR|MultiplicativeLR|ConstantLR|LinearLR)$")
 def divides_rate(trees: Iterable[ast.Module], windows: Collection[str]) -> bool:
     """Whether a rate is divided by what counts the batches of a window; `windows` are names it has."""
     return any(_divides(node, windows) for tree in trees for node in nodes_in(tree))
+
+
+def keeps_whole(trees: Iterable[ast.Module], windows: Collection[str]) -> bool:
+    """Whether batches are counted in whole windows: `len(loader) // k * k`, `n - n % k`, or a program that
+    refuses any other number."""
+    nodes = [node for tree in trees for node in nodes_in(tree)]
+    counts = {
+        last_name(node.targets[0])
+        for node in nodes
+        if isinstance(node, ast.Assign) and _counts_windows(node.value, windows)
+    }
+    return any(_is_whole(node, windows, counts) for node in nodes)
+
+
+def _counts_windows(node: ast.AST, windows: Collection[str]) -> bool:
+    return any(
+        isinstance(part, ast.BinOp) and isinstance(part.op, ast.FloorDiv) and _speaks_of(part.right, windows)
+        for part in nodes_in(node)
+    )
+
+
+def _is_whole(node: ast.AST, windows: Collection[str], counts: Collection[str]) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            counted = _counts_windows(one, windows) or last_name(one) in counts
+            if counted and _speaks_of(other, windows):
+                return True
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        return _is_rest(node.right, windows)
+    if isinstance(node, ast.Call):
+        return _drops_the_rest(node, windows)
+    if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise)):
+        return any(_is_rest(part, windows) for part in nodes_in(node.test))
+    return False
+
+
+def _drops_the_rest(call: ast.Call, windows: Collection[str]) -> bool:
+    """`BatchSampler(sampler, batch_size * k, drop_last=True)`"""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    drops = given.get("drop_last")
+    if not isinstance(drops, ast.Constant) or drops.value is not True:
+        return False
+    return any(
+        isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) and _speaks_of(part, windows)
+        for value in (*call.args, *given.values())
+        for part in nodes_in(value)
+    )
+
+
+def _is_rest(node: ast.AST, windows: Collection[str]) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _speaks_of(node.right, windows)
 
 
 def _divides(node: ast.AST, windows: Collection[str]) -> bool:
