@@ -11,8 +11,8 @@ from gradclinic.findings import Finding
 from gradclinic.findings.diagnosis import Relations, rank
 from gradclinic.rules import Rule, rules_for
 
-_OF_SCALING = frozenset({ActorKind.SCALER, EventKind.SCALER_UPDATE, EventKind.UNSCALE})
-"""What a rule needs that is about loss scaling."""
+_SWITCHED = ("loss scaling", "mixed precision", "schedule and skipped updates")
+"""Topics of what a program has a switch for."""
 
 
 def judge(
@@ -67,13 +67,13 @@ def _on_every_path(rule: Rule, case: tuple[object, ...]) -> list[Finding]:
     A clip under `if args.clip:` is judged by the paths that take the branch; a zero_grad found on
     one path only clears the step of the charge on that path, and so of the charge altogether. A path that
     goes through something unknown before the training begins is another program, and has no say in it. Nor
-    has one on which a scaler is switched off, in what is wrong with scaling.
+    has one on which a scaler or a cast is switched off, in what is wrong with those.
     """
     check = rule.checks[type(case[0])]
     per_path = [list(check(fact)) for fact in case]
     if len(case) == 1:
         return per_path[0]
-    of_scaling = not _OF_SCALING.isdisjoint(rule.needs)
+    switched = rule.topic in _SWITCHED
     kept: dict[tuple[object, ...], Finding] = {}
     for path, findings in zip(case, per_path, strict=True):
         for finding in findings:
@@ -82,7 +82,7 @@ def _on_every_path(rule: Rule, case: tuple[object, ...]) -> list[Finding]:
                 any(_key(other) == key for other in others)
                 or not _passes(fact, finding)
                 or not _unknown_before(fact) <= _unknown_before(path)
-                or (of_scaling and not _switched_off(fact) <= _switched_off(path))
+                or (switched and not _switched_off(fact) <= _switched_off(path))
                 for fact, others in zip(case, per_path, strict=True)
             ):
                 kept[key] = finding
@@ -100,9 +100,12 @@ def _unknown_before(fact: object) -> frozenset[Location]:
 
 
 def _switched_off(fact: object) -> frozenset[str]:
-    """Scalers that do nothing on this path."""
-    actors = fact.actors.values() if isinstance(fact, Tape) else ()
-    return frozenset(a.id for a in actors if a.kind is ActorKind.SCALER and a.attrs.get("enabled") is False)
+    """Scalers that do nothing on this path, and blocks that cast nothing."""
+    if not isinstance(fact, Tape):
+        return frozenset()
+    casts = {"autocast" for event in fact.of_kind(EventKind.BACKWARD) if event.attrs.get("autocast") is False}
+    scalers = [actor for actor in fact.actors.values() if actor.kind is ActorKind.SCALER]
+    return frozenset(casts.union(actor.id for actor in scalers if actor.attrs.get("enabled") is False))
 
 
 def _key(finding: Finding) -> tuple[object, ...]:

@@ -180,3 +180,20 @@ def test_a_cast_that_is_off_casts_nothing(asked: str, otherwise: str, codes: set
     source = TORCH + UNDER_A_CAST.format(asked=asked, otherwise=otherwise)
     found = {finding.code for finding in judge([observe_source(source, "train.py")])}
     assert found & {"GC509"} == codes
+
+
+def test_a_path_on_which_it_is_off_says_nothing_of_the_others() -> None:
+    within = """
+def train(model, loader, optimizer, args):
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", enabled=args.amp):
+            F.cross_entropy(model(x), y).backward()
+        if args.amp:
+            optimizer.step()
+        else:
+            model.train()
+            optimizer.step()
+"""
+    found = {finding.code for finding in judge([observe_source(TORCH + within, "train.py")])}
+    assert found == {"GC509"}

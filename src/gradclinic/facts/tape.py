@@ -39,8 +39,8 @@ class EventKind(StrEnum):
     """`scaled`: divided for accumulation (True, False, or None when unsure). `scaler`: the id of the
     scaler whose scale the gradients carry, absent when they carry none. `in_step`: True when a
     step runs it, as its closure. `reduces`: the id of the model whose gradients ranks exchange
-    in it, absent when they do not. `autocast`: True inside such a block. `factor`: the number the loss
-    was multiplied by, None when unsure."""
+    in it, absent when they do not. `autocast`: True inside such a block, False in one that is off.
+    `factor`: the number the loss was multiplied by, None when unsure."""
     GRAD_WRITE = "grad write"
     """Gradients were set or changed by hand (`p.grad = …`, `p.grad.div_(…)`)."""
     UNSCALE = "unscale"

@@ -95,8 +95,8 @@ def backward(walk: Walk, loss: Value, node: ast.AST, gradient: Value | None = No
         attrs["scaled"] = None
     if tensor.scaler is not None:
         attrs["scaler"] = tensor.scaler
-    if any(settled(walk, switch) is not False for _, switch in walk.autocast):
-        attrs["autocast"] = True
+    if walk.autocast:
+        attrs["autocast"] = any(settled(walk, switch) is not False for _, switch in walk.autocast)
     if walk.in_step:
         attrs["in_step"] = True
     if walk.scaling:

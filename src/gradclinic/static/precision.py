@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 from gradclinic.static import words
+from gradclinic.static.conditions import truth
 from gradclinic.static.expressions import evaluate
 from gradclinic.static.supposing import settled
 from gradclinic.static.syntax import last_name, names_in
@@ -24,13 +25,14 @@ def enter_autocast(walk: Walk, node: ast.expr) -> Callable[[], None] | None:
         return None
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     enabled = evaluate(walk, keywords["enabled"]) if "enabled" in keywords else Const(True)
-    if settled(walk, enabled) is False:
+    if truth(enabled) is False:
         return None
     func = evaluate(walk, call.func)
     of_torch = isinstance(func, Lib) and func.name.startswith("torch.")
     if not of_torch and not _is_known_to_cast(func):
         return None
-    walk.autocast.append((_precision(call, keywords) if of_torch and call is node else "", enabled))
+    told = of_torch and call is node and settled(walk, enabled) is not False
+    walk.autocast.append((_precision(call, keywords) if told else "", enabled))
 
     def leave() -> None:
         walk.autocast.pop()
