@@ -24,7 +24,7 @@ Raising `max_norm` by the scale: the scale changes during the run. Raising the l
 
 ## Known limits
 A scaler built with `enabled=False` is left alone. One whose `enabled` depends on a flag is judged
-as enabled.
+as enabled, but for the paths on which the program asks for that flag and it is off.
 """
 
 from __future__ import annotations
