@@ -9,6 +9,7 @@ from gradclinic.static import words
 from gradclinic.static.caring import differentiates, layers_around, layers_of, minds
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.phases import held_out_forwards
+from gradclinic.static.recorder import HELD_BY
 
 NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
 Place = tuple[Location, Location | str | None]
@@ -158,6 +159,8 @@ def _trains(tape: Tape, forward: Event) -> bool:
     """Whether an optimizer that steps holds this very model, and not only perhaps."""
     for step in tape.of_kind(EventKind.STEP):
         optimizer = step.actor
+        if optimizer in forward.attrs.get(HELD_BY, ()):
+            return True
         if optimizer is None or not surely(forward, tape, optimizer):
             continue
         actor = tape.actors[optimizer]

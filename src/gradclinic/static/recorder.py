@@ -17,6 +17,9 @@ from gradclinic.static.values import NOTHING, Keys, overlap
 UNLIKELY = "unlikely"
 """An attribute of calls that were not followed, and that hide a training only if it must be somewhere."""
 
+HELD_BY = "held_by"
+"""An attribute of forwards: the optimizers that hold the model, whoever else may."""
+
 
 @record
 class Draft:
@@ -146,7 +149,7 @@ class Recorder:
             id: frozenset(actor.of) for id, actor in actors.items() if actor.kind is ActorKind.OPTIMIZER
         }
         events = tuple(
-            Event(d.kind, d.where, d.actor, _concerned(d, optimizers), d.attrs, index)
+            Event(d.kind, d.where, d.actor, _concerned(d, optimizers), _told(d, optimizers), index)
             for index, d in enumerate(self._likely())
         )
         return Tape(Source.STATIC, events, actors, complete)
@@ -164,6 +167,14 @@ def _concerned(draft: Draft, optimizers: Mapping[str, Keys]) -> Keys | None:
     if draft.models is None or not all(optimizers.values()):
         return None
     return frozenset(id for id, of in optimizers.items() if overlap(draft.models, of))
+
+
+def _told(draft: Draft, optimizers: Mapping[str, Keys]) -> Mapping[str, Any]:
+    """Of a forward also who holds its model for sure, where others may hold anything."""
+    if draft.kind is not EventKind.FORWARD or not draft.models or all(optimizers.values()):
+        return draft.attrs
+    held_by = frozenset(id for id, of in optimizers.items() if overlap(draft.models, of))
+    return {**draft.attrs, HELD_BY: held_by} if held_by else draft.attrs
 
 
 def _of_any_length(actor: Actor) -> Actor:

@@ -165,9 +165,11 @@ class Survey(Collection):
         found: list[FunctionNode] = []
         for written in sorted(facts.reaches & self._callable):
             name = written.removeprefix(".")
-            # An attribute of something is no function of the module itself.
+            # An attribute of something is no function of the module itself, nor is a bare name a method.
             bare = name == written
-            found += [f for f in self.functions.get(name, ()) if bare or self._is_member(f)]
+            found += [
+                f for f in self.functions.get(name, ()) if (self._is_bare if bare else self._is_member)(f)
+            ]
             if name in self.classes:
                 found += [
                     f for f in self.functions.get("__init__", ()) if self.owners.get(f) is self.classes[name]
@@ -192,6 +194,9 @@ class Survey(Collection):
 
     def _is_member(self, function: FunctionNode) -> bool:
         return function in self.owners or function in self.nested or function in self.foreign
+
+    def _is_bare(self, function: FunctionNode) -> bool:
+        return function not in self.owners
 
     def beats_inside(self, node: ast.AST) -> bool:
         """Whether batches are fetched inside: by a call, or by a loop that goes over data."""
