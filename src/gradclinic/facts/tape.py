@@ -67,6 +67,8 @@ class EventKind(StrEnum):
     REPLACE = "replace"
     """Something of a model an optimizer may hold was replaced: `part`, as the user writes it; `keys` of
     what took its place and `old` of what it took the place of or was put into."""
+    SKIP = "skip"
+    """From source: what steps is left out of this iteration, for the size its gradients have."""
     SAVE = "save"
     OPAQUE = "unknown call"
     """Something that could not be followed may have done anything to `optimizers`. `prepares`: by its name

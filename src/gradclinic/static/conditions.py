@@ -33,6 +33,8 @@ from gradclinic.static.walk import Walk
 from gradclinic.static.words import Pattern
 
 LONGEST_NAME = 200
+OF_GRADIENTS = "<grad norm>"
+"""What the size of this iteration's gradients is called, by itself and in conditions that depend on it."""
 _COUNTED = Pattern(r"<(?:epoch|index)\b[^<>]*>(?: (\w+))?")
 """A number that a loop counts up, as `name_of` gives it, and what it is compared by."""
 _COMPARE: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
@@ -113,6 +115,11 @@ def begins_later(value: Value, answer: bool) -> bool:
     condition, wanted = condition_of(value)
     counted = _COUNTED.search(condition)
     return counted is not None and (counted[1] or "Gt") != ("Lt" if answer is wanted else "Gt")
+
+
+def asks_gradients(value: Value) -> bool:
+    """Whether it depends on the size of this iteration's gradients, and on nothing beside."""
+    return isinstance(value, Unknown) and OF_GRADIENTS in value.path
 
 
 def condition_of(value: Value) -> tuple[str, bool]:

@@ -6,6 +6,7 @@ import ast
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import words
+from gradclinic.static.conditions import OF_GRADIENTS
 from gradclinic.static.gradients import clip
 from gradclinic.static.held import models_in, optimizers_in
 from gradclinic.static.opaque import open_tape
@@ -39,7 +40,7 @@ def call_accelerator(
         return prepared(args)
     if attr in words.CLIPS:
         clip(walk, optimizers_in(args.all()), models_in(args.all()), node)
-        return Unknown("<grad norm>")
+        return Unknown(OF_GRADIENTS)
     if attr == "unwrap_model" and args.positional and isinstance(args.positional[0], Model):
         return args.positional[0].inside(f"{attr}({args.positional[0].name})")
     if attr in ("unwrap_model", "gather", "reduce", "gather_for_metrics"):

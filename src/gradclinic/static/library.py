@@ -9,7 +9,7 @@ from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import methods, schedules, words
 from gradclinic.static.arithmetic import combine, of_this_batch
 from gradclinic.static.attributes import get_attribute
-from gradclinic.static.conditions import name_of, truth
+from gradclinic.static.conditions import OF_GRADIENTS, asks_gradients, name_of, truth
 from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import act_on_gradient, assign_gradient
 from gradclinic.static.held import models_in, parts
@@ -141,6 +141,8 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
         return Tensor() if last in ("zeros", "ones", "tensor") else Unknown(f"{name}()@{node.lineno}")
     if last == "load":
         return Unknown(f"torch.load@{node.lineno}")
+    if args.positional and asks_gradients(args.positional[0]):
+        return Unknown(f"{name}({OF_GRADIENTS})")
     return of_this_batch(walk, f"{name}()") if last == "sum" else Unknown(f"{name}()")
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import modes, words
 from gradclinic.static.bystanders import leaves_alone
-from gradclinic.static.conditions import name_of
+from gradclinic.static.conditions import OF_GRADIENTS, name_of
 from gradclinic.static.gradients import clip
 from gradclinic.static.held import models_among, models_in, optimizers_among, optimizers_in, parts
 from gradclinic.static.own_losses import is_mean
@@ -130,7 +130,7 @@ def clip_parameters(walk: Walk, args: Arguments, node: ast.Call) -> Value:
     clips = args.keywords.get("clip_grad")
     if not isinstance(clips, Const) or clips.value is not False:
         clip(walk, optimizers_in(args.all()), models_in(args.all()), node)
-    return Unknown("<grad norm>")
+    return Unknown(OF_GRADIENTS)
 
 
 def _shows_only(func: Value, reached: list[Value]) -> bool:

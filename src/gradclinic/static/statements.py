@@ -9,7 +9,15 @@ from typing import Any
 from gradclinic.facts import EventKind
 from gradclinic.static import assignments, branches, contexts, engines, loops, modules, supposing, words
 from gradclinic.static.abilities import Can
-from gradclinic.static.conditions import begins_later, chosen, holds, name_of, truth
+from gradclinic.static.conditions import (
+    OF_GRADIENTS,
+    asks_gradients,
+    begins_later,
+    chosen,
+    holds,
+    name_of,
+    truth,
+)
 from gradclinic.static.expressions import evaluate, lookup
 from gradclinic.static.joining import joined
 from gradclinic.static.syntax import last_name
@@ -77,6 +85,8 @@ def _if(walk: Walk, node: ast.If) -> None:
     later = [name_of(test)] if begins_later(test, known) else []
     arm = node.body if known else node.orelse
     skips = bool(arm) and isinstance(arm[-1], (ast.Continue, ast.Return))
+    if asks_gradients(test) and (skips or _steps_otherwise(walk, node, arm)):
+        walk.emit(EventKind.SKIP, node)
     walk.scale_guarded += guarded
     walk.skipping += skips
     walk.later += later
@@ -86,6 +96,11 @@ def _if(walk: Walk, node: ast.If) -> None:
         del walk.later[len(walk.later) - len(later) :]
         walk.scale_guarded -= guarded
         walk.skipping -= skips
+
+
+def _steps_otherwise(walk: Walk, node: ast.If, taken: list[ast.stmt]) -> bool:
+    other = node.orelse if taken is node.body else node.body
+    return bool(walk.survey.can_any(other) & ~walk.survey.can_any(taken) & Can.STEP)
 
 
 def _both(walk: Walk, node: ast.If, test: Value) -> None:
@@ -106,7 +121,8 @@ def _both(walk: Walk, node: ast.If, test: Value) -> None:
     for name, one in after_first.items():
         other = after_second.get(name)
         if one is not other:
-            path = f"<{name}@{node.lineno}>"
+            by = f" {OF_GRADIENTS}" if asks_gradients(test) else ""
+            path = f"<{name}@{node.lineno}{by}>"
             after_second[name] = chosen(test, one, other, path) or joined(walk, one, other, path, known)
 
 

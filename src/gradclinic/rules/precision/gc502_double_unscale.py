@@ -2,7 +2,8 @@
 
 ## What it finds
 `scaler.unscale_(optimizer)` a second time with no `scaler.update()` in between, most often on
-every micro-batch of an accumulation window.
+every micro-batch of an accumulation window; or after an iteration in which the step was left out for
+the size of its gradients, and `scaler.update()` with it.
 
 ## Why it hurts
 torch raises a RuntimeError; where the second call is avoided by a fresh scaler or a second
@@ -16,6 +17,8 @@ Unscale once per update, at the window's boundary, right before the clip:
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         scaler.step(optimizer)
         scaler.update()
+
+Where a step is left out on purpose, call `scaler.update()` all the same.
 
 ## Not the fix
 Catching the RuntimeError, or calling `scaler.update()` on every micro-batch: the scale then
@@ -113,6 +116,7 @@ def unscaled_again(tape: Tape) -> Iterator[Finding]:
                         )
                     },
                     fix=_once(tape, first, event),
+                    also=_skipped(tape, first, event),
                     confidence=0.96,
                     subject=optimizer,
                 )
@@ -122,7 +126,15 @@ def unscaled_again(tape: Tape) -> Iterator[Finding]:
                 first = None
 
 
+def _skipped(tape: Tape, first: Event, second: Event) -> tuple[Event, ...]:
+    """What left the update out: paths on which it never happens have no say."""
+    skips = [e for e in tape.events[first.index : second.index] if e.kind is EventKind.SKIP]
+    return tuple(skips[:1])
+
+
 def _once(tape: Tape, first: Event, second: Event) -> Fix:
+    if _skipped(tape, first, second):
+        return Fix("call update() on the scaler also where the step is left out")
     text = "unscale once per update, right before the clip and the step"
     if first.where != second.where:
         between = tape.events[first.index : second.index]
