@@ -196,7 +196,8 @@ def _add_up(machine: Machine, node: ast.stmt, target: ast.expr, current: Value, 
     result = combine(machine, node, current, ast.Add(), value)
     grows = isinstance(value, Flow) and isinstance(result, Flow) and not machine.no_grad
     if isinstance(value, Flow) and grows and not restarted(machine, node, target):
-        into = current if isinstance(current, Flow) else None
+        # What starts from a number holds nothing yet; of what is not known, it may.
+        into = current if isinstance(current, Flow) else Flow() if isinstance(current, Const) else None
         log = machine.log
         where = machine.kept_at(node, value)
         log.kept.append(Kept(where, value, into, 0, machine.branch, len(log.uses), log.marks))

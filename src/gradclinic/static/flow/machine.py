@@ -50,7 +50,7 @@ class Kept:
     where: Location
     flow: Flow
     into: Flow | None
-    """What it was added to; None for a list."""
+    """What it was added to; None for a list, and for a sum of which nothing is known."""
     holder: int
     """The list, or the sum by its place."""
     branch: tuple[tuple[int, int], ...]
