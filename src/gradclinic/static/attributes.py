@@ -34,6 +34,11 @@ _ACTOR_METHODS = words.names(
     "step zero_grad scale unscale_ update get_scale state_dict load_state_dict get_last_lr"
 )
 _SAME_MODEL = frozenset({"module", "_orig_mod", "model_engine"})
+_SIZES = words.names(
+    "in_features out_features in_channels out_channels num_features num_channels num_classes config "
+    "hidden_size hidden_dim embed_dim embedding_dim num_embeddings input_size output_size vocab_size d_model n_embd"
+)
+"""What a new part of a model is made by, and that is no part itself."""
 
 
 def get_attribute(walk: Walk, base: Value, attr: str) -> Value:
@@ -114,6 +119,8 @@ def _of_model(walk: Walk, base: Model, attr: str) -> Value:
         own = base.attrs[attr] = actor(walk, ActorKind.OPTIMIZER, f"{base.name}.{attr}")
         walk.recorder.extend(own.id, base.keys)
         return own
+    if attr in _SIZES:
+        return Unknown(f"{base.name}.{attr}")
     keys = frozenset(f"{key}.{attr}" for key in base.keys)
     part = base.attrs[attr] = Model(keys, f"{base.name}.{attr}", mode=replace(base.mode))
     return part

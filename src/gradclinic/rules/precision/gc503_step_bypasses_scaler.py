@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import ActorKind, EventKind, Source, Tape, Update, updates
+from gradclinic.facts import ActorKind, Event, EventKind, Source, Tape, Update, updates
 from gradclinic.findings import Change, Finding, Fix, Insert, Rewrite, Severity, Side, Word
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -91,10 +91,24 @@ def stepped_with_scale(tape: Tape) -> Iterator[Finding]:
                     )
                 },
                 fix=_through_scaler(tape, scaler, update),
+                also=_scaled_way(tape, scaler, update),
                 confidence=0.96,
                 subject=optimizer,
             )
             break
+
+
+def _scaled_way(tape: Tape, scaler: str, update: Update) -> tuple[Event, ...]:
+    """What makes a path one that scales, where the same step is right on others: `if amp: scale() … step()`.
+
+    Only where the scaler is there in any case, and is told of the step that went around it: or the way may be
+    one that two names for one setting lead to.
+    """
+    actor = tape.actors.get(scaler)
+    told = any(e.index > update.step.index for e in tape.of_actor(scaler, EventKind.SCALER_UPDATE))
+    if actor is None or actor.built is None or actor.attrs.get("escapes") or not told:
+        return ()
+    return (update.backwards[-1],)
 
 
 def _through_scaler(tape: Tape, scaler: str, update: Update) -> Fix:

@@ -119,7 +119,8 @@ def cut_off(flow: Flow, kind: CutKind, where: Location, *, form: str = "tensor")
     # `loss.detach().item()` is a number, whatever came first.
     furthermore = kind is CutKind.NUMPY or (kind is CutKind.ITEM and cut and cut.kind is CutKind.DETACH)
     if flow.grad is not False or (cut is not None and furthermore):
-        sure = flow.grad is True
+        # Of what has no graph, torch gives no gradient at all.
+        sure = flow.grad is True or kind is CutKind.GRAD
         behind = cut or CutAt(
             kind,
             where,

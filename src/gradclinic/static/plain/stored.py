@@ -14,6 +14,7 @@ _SEEN = "the sample is no copy of what is stored, and is changed in place"
 _COPIED = "the generator is made once, and each worker starts with a copy of it"
 _FORMS = frozenset({"Path", "str", "int", "float", "list", "tuple", "as_tensor", "asarray", "from_numpy"})
 """Calls that give the same thing back in another form, at the first time and at every other."""
+_OF_MANY = frozenset({"mean", "std", "max", "min", "sum", "shape", "ndim"})
 _GENERATORS = frozenset({"RandomState", "default_rng", "Random", "Generator"})
 
 
@@ -51,7 +52,7 @@ def _writes(cls: ast.ClassDef, fetch: ast.FunctionDef, path: str) -> Iterator[Mu
     """In-place changes of a stored sample, by itself or under another name that is no copy."""
     index = fetch.args.args[1].arg
     aliases: dict[str, str] = {}
-    tensors = _tensors(cls)
+    tensors, arrays = _tensors(cls), _arrays(cls)
     for node in _in_order(fetch):
         attribute, target = "", None
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -73,7 +74,7 @@ def _writes(cls: ast.ClassDef, fetch: ast.FunctionDef, path: str) -> Iterator[Mu
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             target = node.target
             held = aliases.get(target.id, "")
-            attribute = held if held in tensors else ""
+            attribute = held if held in tensors or (held in arrays and _has_rows(target.id, fetch)) else ""
         elif (
             isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _in_place(node.func.attr)
         ):
@@ -87,6 +88,23 @@ def _writes(cls: ast.ClassDef, fetch: ast.FunctionDef, path: str) -> Iterator[Mu
 def _tensors(cls: ast.ClassDef) -> set[str]:
     """Attributes that torch made: `x += noise` on a part of one writes into it, on a number it does not."""
     return {name for name, call in _made(cls) if names_in(call.func)[-1:] == ["torch"]}
+
+
+def _arrays(cls: ast.ClassDef) -> set[str]:
+    """The same of numpy, in memory; a row of one is a part of it, a number in it is none."""
+    made = ((name, call) for name, call in _made(cls) if names_in(call.func)[-1:] in (["np"], ["numpy"]))
+    return {name for name, call in made if all(keyword.arg != "mmap_mode" for keyword in call.keywords)}
+
+
+def _has_rows(name: str, function: ast.FunctionDef) -> bool:
+    """Whether it is asked for something that only many numbers have: `image -= image.mean()`."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr in _OF_MANY
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        for node in nodes_in(function)
+    )
 
 
 def _made(cls: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
