@@ -35,8 +35,8 @@ _ACTOR_METHODS = words.names(
 )
 _SAME_MODEL = frozenset({"module", "_orig_mod", "model_engine"})
 _SIZES = words.names(
-    "in_features out_features in_channels out_channels num_features num_channels num_classes config "
-    "hidden_size hidden_dim embed_dim embedding_dim num_embeddings input_size output_size vocab_size d_model n_embd"
+    "in_features out_features in_channels out_channels num_features num_channels num_classes n_embd config "
+    "hidden_size hidden_dim embed_dim embedding_dim num_embeddings input_size output_size vocab_size d_model"
 )
 """What a new part of a model is made by, and that is no part itself."""
 

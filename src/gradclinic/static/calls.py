@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from gradclinic.facts import EventKind
 from gradclinic.static import methods, modes, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.applying import apply, call_partial, unbound
@@ -62,6 +63,8 @@ def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) ->
         if name in words.CLIPS and clips_merely(parts(args.all())):
             walk.reached.add(func.node)  # a copy of torch's own, as a rule
             return clip_parameters(walk, args, node)
+        if words.FETCH_FUNCTION.match(name) and not walk.can(func.node) & (Can.ACT | Can.FETCH):
+            walk.emit(EventKind.BATCH, node)  # `get_batch("train")` of the file's own
         return call_function(walk, func, args, node)
     if isinstance(func, ClassDef):
         return instantiate(walk, func, args, node)

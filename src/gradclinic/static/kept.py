@@ -101,7 +101,7 @@ def keeps_to_itself(name: str, owner: ast.ClassDef, tree: ast.Module, functions:
                 harmless.add(node.value)
             elif node.attr == "grad" or node.attr == "__dict__":
                 return False
-            if node.attr == name and isinstance(node.ctx, ast.Load):
+            if node.attr == name and isinstance(node.ctx, ast.Load) and not _of_torch(node):
                 uses.append(node)
         elif isinstance(node, ast.Call):
             if last_name(node.func) in ("getattr", "setattr", "vars") and _about_itself(node):
@@ -110,6 +110,11 @@ def keeps_to_itself(name: str, owner: ast.ClassDef, tree: ast.Module, functions:
         elif isinstance(node, ast.ClassDef) and owner.name in map(last_name, node.bases):
             return False  # which may do with it what it likes
     return all(use in harmless for use in uses)
+
+
+def _of_torch(node: ast.Attribute) -> bool:
+    """`torch.optim.lr_scheduler`, whatever else is called so."""
+    return node.attr == "lr_scheduler" and last_name(node.value) in ("optim", "torch")
 
 
 def _about_itself(call: ast.Call) -> bool:

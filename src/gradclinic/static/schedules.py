@@ -123,10 +123,10 @@ def _unit(length: Value | None, args: Arguments) -> str | None:
         return "update" if "update" in units else "batch" if "batch" in units else None
     if not isinstance(length, Num):
         return None
+    if "accumulation" in length.units:
+        return None  # `updates * accumulation` are batches, of whatever is called so
     if "update" in length.units:
         return "update"
-    if "accumulation" in length.units:
-        return None
     if "batch" in length.units:
         return "batch" if "epoch" in length.units else None
     return "epoch" if length.units == {"epoch"} else None

@@ -126,7 +126,7 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
         if pace is None and planned == "update" and exact and _as_by_epochs(tape, ticks, counts):
             pace = "epoch"
         apart = max(counts[planned], ticks) / max(1, min(counts[planned], ticks))
-        windows = planned == "batch" and pace == "update" and _read_in_windows(tape, schedule, optimizer)
+        windows = {planned, pace} == {"batch", "update"} and _read_in_windows(tape, schedule, optimizer)
         if pace is None or apart < (CUT_SHORT if windows else FAR_APART):
             continue
         length = schedule.attrs.get("planned")

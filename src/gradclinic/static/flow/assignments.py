@@ -137,6 +137,8 @@ def _store_item(machine: Machine, target: ast.Subscript, value: Value) -> None:
 def _write_into(machine: Machine, target: ast.Subscript, base: Flow, value: Value) -> None:
     """`tokens[row, length:] = 0` fills up a row; any other write leaves something unknown."""
     name = target.value.id  # type: ignore[attr-defined]
+    if overwritten(machine, base, machine.at(target), "item assignment"):
+        return
     parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
     last = parts[-1] if parts else None
     fills = isinstance(last, ast.Slice) and last.lower is not None and last.upper is None and len(parts) > 1

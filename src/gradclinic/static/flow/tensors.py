@@ -176,14 +176,22 @@ def reshaped(flow: Flow, **changes: object) -> Flow:
     return changed(flow, reshaped=True, axes=None, batched=False, **changes)
 
 
-def overwritten(machine: Machine, flow: Flow, where: Location, how: str) -> None:
-    """An in-place write to what some operation returned, which its backward may need."""
+def overwritten(machine: Machine, flow: Flow, where: Location, how: str) -> bool:
+    """An in-place write to what some operation returned: whether its backward needs what was there."""
     made = flow.ops[0] if flow.ops else None
     if made is None or made.name not in SAVES_RESULT or flow.reshaped or flow.form != "tensor":
-        return
-    if flow.grad and flow.certain and flow.nodes:
-        node = max(flow.nodes)
-        machine.log.spoiled[node] = Write(where, how, len(machine.log.uses), node, needed=made.where)
+        return False
+    if not (flow.grad and flow.certain and flow.nodes) or flow.copied:
+        return False
+    node = max(flow.nodes)
+    machine.log.spoiled[node] = Write(where, how, len(machine.log.uses), node, needed=made.where)
+    return True
+
+
+def copy_of(flow: Flow) -> Flow:
+    """The same, or a copy of it."""
+    saved = bool(flow.ops) and flow.ops[0].name in SAVES_RESULT
+    return changed(flow, copied=True) if saved else flow
 
 
 def summed(machine: Machine, where: Location, one: Value, other: Value) -> Flow:

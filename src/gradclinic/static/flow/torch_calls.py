@@ -24,6 +24,7 @@ from gradclinic.static.flow.tensors import (
     chosen_from,
     concatenated,
     copied,
+    copy_of,
     cut_off,
     derived,
     new_leaf,
@@ -249,7 +250,7 @@ def call_tensor(machine: Machine, flow: Flow, name: str, args: Arguments, node: 
     if name == "sample":
         return Flow(grad=False)
     if name in torch.UNCHANGED:
-        return flow
+        return copy_of(flow) if name in torch.MAY_COPY else flow
     if name in torch.SHAPING:
         return reshaped_by(flow, name, args)
     if name in ("long", "int") and flow.grad is False:
@@ -291,7 +292,7 @@ def reshaped_by(flow: Flow, name: str, args: Arguments) -> Value:
     if name in ("chunk", "split", "unbind"):
         return Alike([reshaped(flow)])
     if name == "contiguous":
-        return flow
+        return copy_of(flow)
     if name == "flatten" and args.positional and _integer(args.positional[0]) == 1:
         return changed(flow, axes=2, batched=flow.batched)
     if name in ("view", "reshape") and len(args.positional) == 2 and _keeps_batch(flow, args.positional):

@@ -55,6 +55,8 @@ UNCHANGED = names(
     "to cuda cpu float double half bfloat16 type type_as clone requires_grad_ pin_memory retain_grad xpu "
     "Variable squeeze_ unsqueeze_ as_tensor asarray"
 )
+MAY_COPY = names("to cuda cpu float double half bfloat16 type type_as clone xpu")
+"""Of these, what may well be a copy."""
 REDUCING = names("mean sum")
 PLAIN = names(
     "size dim numel shape ndim dtype device argmax argmin argsort eq ne gt lt ge le any all nonzero "

@@ -83,6 +83,8 @@ class Flow(Value):
     """The number that such a place is full of, or NOTHING."""
     unchecked: Location | None = None
     """The `autograd.grad(allow_unused=True)` it came from: it may be None."""
+    copied: bool = False
+    """It may be a copy of what the last operation returned: whoever writes to it leaves that alone."""
 
 
 _FIELDS = attrgetter(*(one.name for one in fields(Flow)))

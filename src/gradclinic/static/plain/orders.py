@@ -39,7 +39,11 @@ def may_tell(text: str) -> bool:
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[ReorderedApart]:
     for scope in scopes(tree):
-        shuffles = [found for node in scope.nodes if (found := _shuffle(node)) is not None]
+        # An order that something is put in is not put in order itself.
+        orders = {node.slice for node in scope.nodes if isinstance(node, ast.Subscript)}
+        shuffles = [
+            found for node in scope.nodes if node not in orders and (found := _shuffle(node)) is not None
+        ]
         seeds = [call.lineno for call in scope.calls() if last_name(call.func) in _SEEDS]
         for first, second in pairwise(shuffles):
             apart = any(first.line <= line <= second.line for line in seeds)
