@@ -19,10 +19,11 @@ from gradclinic.facts.observation import Observation
 from gradclinic.facts.ranks import DISTRIBUTED, Look, Replica, Replicas, ShardedShuffle
 from gradclinic.facts.source import Source
 from gradclinic.facts.tape import Actor, ActorKind, Event, EventKind, Tape
-from gradclinic.facts.updates import ACCUMULATION, Update, cadence, features, surely, tail, updates
+from gradclinic.facts.updates import ACCUMULATION, BROUGHT, Update, cadence, features, surely, tail, updates
 
 __all__ = [
     "ACCUMULATION",
+    "BROUGHT",
     "DISTRIBUTED",
     "Actor",
     "ActorKind",

@@ -11,6 +11,8 @@ from gradclinic.facts.tape import Event, EventKind, Tape
 from gradclinic.frozen import sealed
 
 ACCUMULATION = "accumulation"
+BROUGHT = "brought"
+"""An attribute of steps through a scaler: their gradients come from elsewhere, and with its scale."""
 
 
 @sealed

@@ -19,6 +19,7 @@ ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py"})
 LEVELS_UP = 2
 _TRAINS = re.compile(r"loss|criterion|train|\.fit\(", re.I)
 """What a script speaks of that may give a model to a loss, or to one who does."""
+_SCALES = re.compile(r"scaler\.scale\([^\n]*\)\.backward\(", re.I)
 
 
 def callers_of(path: str, beside: Collection[str] = ()) -> list[str]:
@@ -35,6 +36,11 @@ def trainers_of(path: str, beside: Collection[str]) -> list[str]:
     if any(file in beside for file in found):
         return []
     return sorted(found, key=lambda file: "backward(" not in text_of(file))[:MOST_CALLERS]
+
+
+def called_with_a_scale(path: str) -> bool:
+    """Whether one of those goes backward from a loss that a scaler has scaled."""
+    return any(_SCALES.search(text_of(file)) for file in scripts_that_import(path))
 
 
 def scripts_that_import(path: str) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from gradclinic.facts import ActorKind, EventKind
+from gradclinic.facts import BROUGHT, ActorKind, EventKind
+from gradclinic.static.callers import called_with_a_scale
 from gradclinic.static.held import optimizers_in
 from gradclinic.static.roles import actor
+from gradclinic.static.scales import never_unscaled
 from gradclinic.static.step_hooks import AFTER_STEP, BEFORE_STEP, run_hooks
 from gradclinic.static.supposing import settled
 from gradclinic.static.values import NONE, NOTHING, ActorRef, Seq, Tensor, Unknown, Value
@@ -25,7 +27,9 @@ def call_scaler(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: as
         optimizers = optimizers_in([target]) if target is not None else NOTHING
         if not optimizers and isinstance(target, Unknown):
             optimizers = frozenset({actor(walk, ActorKind.OPTIMIZER, target.path).id})
-        through = {"scaler": base.id} if _enabled(walk, base) else {}
+        through: dict[str, object] = {"scaler": base.id} if _enabled(walk, base) else {}
+        if through and attr == "step" and _comes_with_a_scale(walk, base):
+            through[BROUGHT] = True
         for optimizer in sorted(optimizers):
             mine = frozenset({optimizer})
             if attr == "step":
@@ -61,6 +65,16 @@ def switch_off(walk: Walk) -> None:
         if scaler.kind is ActorKind.SCALER and settled(walk, _switch(walk, id)) is False:
             walk.recorder.actors[id] = replace(scaler, attrs={**scaler.attrs, "enabled": False})
             walk.recorder.switch_off(id)
+
+
+def _comes_with_a_scale(walk: Walk, scaler: ActorRef) -> bool:
+    """Whether a function that is given a scaler clips and steps on what others have computed and scaled."""
+    kinds = {draft.kind for draft in walk.recorder.drafts}
+    if EventKind.CLIP not in kinds or EventKind.BACKWARD in kinds:
+        return False
+    if walk.recorder.actors[scaler.id].built is not None or walk.frame.module.path:
+        return False
+    return called_with_a_scale(walk.path) and never_unscaled(walk.path)
 
 
 def _enabled(walk: Walk, scaler: ActorRef) -> bool:

@@ -22,7 +22,11 @@ from gradclinic.static.walk import Walk
 MOST_LEVELS = 8
 """How far above a file the root of its project is looked for."""
 MOST_FILES = 1500
-_UNSCALES = re.compile(rb"unscale_|\.unscale|\bunscale\(|get_scale\(|inv_scale|\._scale\b|\[.scale.\]")
+_UNSCALES = re.compile(
+    rb"unscale_|\.unscale|\bunscale\(|get_scale\(|inv_scale|\._scale\b|"
+    rb"(?s:caler.*\[.scale.\]|\[.scale.\].*caler)"
+)
+"""The last ones in a file that speaks of scalers: layers have scales as well."""
 _HAS_ITS_OWN = re.compile(
     r"^\s*(?:from|import) (?:accelerate|pytorch_lightning|lightning|fastai|catalyst|composer|deepspeed|"
     r"mmengine|mmcv|ignite|timm|apex|colossalai)\b",
@@ -42,10 +46,15 @@ def note_scale(walk: Walk, given: Iterable[Value], node: ast.AST, since: int) ->
         if len(drafts) == since:
             walk.emit(EventKind.UNSCALE, node, models=None)
         return
-    path = os.path.abspath(walk.path)
-    if os.path.isfile(path) and not _HAS_ITS_OWN.search(text_of(path)) and not spoken_of(path, _UNSCALES):
+    if never_unscaled(walk.path):
         for draft in drafts[since:]:
             draft.attrs = {**draft.attrs, "keeps_scale": True}
+
+
+def never_unscaled(file: str) -> bool:
+    """Whether nothing in the project of the file takes a scale out of gradients but a step that does so."""
+    path = os.path.abspath(file)
+    return os.path.isfile(path) and not _HAS_ITS_OWN.search(text_of(path)) and not spoken_of(path, _UNSCALES)
 
 
 def _is_scaled(walk: Walk, before: int) -> bool:

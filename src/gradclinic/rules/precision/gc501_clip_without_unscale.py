@@ -154,4 +154,4 @@ def _scaled_way(update: Update, clip: Event, scaler: str) -> tuple[Event, ...]:
     """What makes a path one that scales: where nothing is scaled the same clip is right, and says nothing."""
     if update.step.attrs.get("scaler") != scaler:
         return ()
-    return (next(e for e in reversed(update.backwards) if e.index < clip.index), update.step)
+    return (*[e for e in update.backwards if e.index < clip.index][-1:], update.step)
