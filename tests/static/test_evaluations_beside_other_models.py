@@ -117,3 +117,28 @@ def test_a_method_under_its_bare_name_in_the_class() -> None:
     source = METHOD_AND_PARAMETER.format(given="weighted").replace("  # GC703", "")
     source = source.replace("    def test(self):", "    @torch.no_grad()\n    def test(self):")
     assert told(TORCH + source + "\n    fit = train\n    evaluate = test\n") == set()
+
+
+METHOD_BY_ITS_OWN_NAME = """
+class Trainer:
+    def __init__(self, model, loader):
+        self.model, self.loader = model, loader
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+
+    def train_step(self, x, y):
+        loss = F.cross_entropy(self.model(x), y)
+        loss.backward()  # GC101
+        self.optimizer.step()
+        return loss.item()
+
+    def fit(self):
+        train_step = self.train_step
+        for x, y in self.loader:
+            train_step(x, y)
+"""
+
+
+def test_a_method_under_its_own_name_in_a_function() -> None:
+    source = TORCH + METHOD_BY_ITS_OWN_NAME
+    assert told(source) == marked(source)
+    assert told(source.replace("loss.backward()", "self.optimizer.zero_grad(); loss.backward()")) == set()

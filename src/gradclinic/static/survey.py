@@ -64,6 +64,13 @@ class Survey(Collection):
         self.add(tree)
         defined = self.functions.keys() | self.classes.keys()
         self._callable = defined | {f".{name}" for name in defined}
+        self._namesakes = {
+            name
+            for _, own in self.own
+            for name in own.assigns & defined
+            if isinstance(own, Facts) and f".{name}" in own.reaches
+        }
+        """What is called as the attribute it is taken from: `train_step = torch.compile(self.train_step)`."""
         self._called_objects = self._of_objects("__call__")
         self.moduli = self._moduli()
         self.tallies = self._tallies()
@@ -196,7 +203,7 @@ class Survey(Collection):
         return function in self.owners or function in self.nested or function in self.foreign
 
     def _is_bare(self, function: FunctionNode) -> bool:
-        return function not in self.owners
+        return function not in self.owners or function.name in self._namesakes
 
     def beats_inside(self, node: ast.AST) -> bool:
         """Whether batches are fetched inside: by a call, or by a loop that goes over data."""
