@@ -9,6 +9,28 @@ import pytest
 from tests.static.reading import TORCH, told
 
 RIGHT = {
+    "a new layer in the place of an old one": """
+        def widen(model, loader, optimizer):
+            wider = Quantized(model.head.in_features, model.head.out_features)
+            wider.load_state_dict(model.head.state_dict())
+            model.head = wider
+            for x, y in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+        """,
+    "new layers in the places of old ones": """
+        def quantized(model, loader, optimizer):
+            for block in model.blocks:
+                kind = type(block.linear)
+                smaller = Quantized(kind)
+                smaller.load_state_dict(block.linear.state_dict())
+                block.linear = smaller
+            for x, y in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+        """,
     "the best of several models": """
         def select(candidates, loader, optimizers, val):
             best, best_model = 0, None

@@ -63,7 +63,7 @@ def _same(
         if isinstance(other, ast.Assign) and other is not node
     ]
     use = next((found for found in mixed if found.names == names and _share(scope, found.scope, names)), None)
-    if use is None or len(names) < 2:
+    if use is None or len(names) < 2 or _comes_first(use, node, scope):
         return
     # What the constructor has put there is gone with the first update that does both.
     updates = use.where.function == scope.qualname and not _constructs(scope)
@@ -77,6 +77,23 @@ def _same(
     ]
     if not again and not anew:
         yield LiveCopy(ast.unparse(target), ast.unparse(value), scope.at(node, path), use.where)
+
+
+def _comes_first(use: _Mixing, node: ast.Assign, scope: Scope) -> bool:
+    """Whether the weights are given before the two become one: a new layer takes the place of an old one."""
+    if use.scope is not scope or not isinstance(node.value, ast.Name):
+        return False
+    loops = [
+        loop for loop in scope.nodes if isinstance(loop, (ast.For, ast.While)) and node in nodes_in(loop)
+    ]
+    begin = max((loop.lineno for loop in loops), default=0)
+    # What was there before this round, or before this call, may be one with the other already.
+    return any(
+        isinstance(made, ast.Assign)
+        and node.value.id in bound_by(made)
+        and begin < made.lineno < use.where.line < node.lineno
+        for made in scope.nodes
+    )
 
 
 def _constructs(scope: Scope) -> bool:
