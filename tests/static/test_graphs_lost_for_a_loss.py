@@ -9,6 +9,7 @@ from tests.static.reading import TORCH, marked, told
 LOOP = """
 from torch.autograd import Variable
 import numpy as np
+import others
 
 model = nn.Linear(4, 3)
 optimizer = torch.optim.Adam(model.parameters())
@@ -67,6 +68,10 @@ for part in (0, 1):
     total = total + F.mse_loss(out[part], y[part]).item()  # GC202
 loss = total
 """,
+        # Numbers and settings train nothing.
+        "loss = (out.detach() * others.cfg.weight).mean()  # GC201",
+        "loss = (out.detach() - others.load_targets(y)).pow(2).mean()  # GC201",
+        "loss = (out.detach() - np.sin(3.0) * y).pow(2).mean()  # GC201",
         # An output made a leaf: the layers before it are held by the optimizer and reached by nothing.
         """
 out = torch.from_numpy(out.detach().numpy() * 2).requires_grad_()  # GC204
@@ -99,6 +104,15 @@ def test_a_loss_without_the_graph_of_its_model_is_told(body: str) -> None:
         # Made a leaf for its own gradient, while the layers before it are trained as well.
         "seen = torch.tensor(out.detach().numpy())\nseen.requires_grad_()\nloss = (seen * out - y).mean()",
         "total = torch.tensor(0.0, requires_grad=True)\ntotal = total + F.mse_loss(out, y)\nloss = total",
+        # What another file makes of the outputs has their graph, however its name begins.
+        "loss = -(others.gather_log_probs(out, y) - model(x).detach()).mean()",
+        "loss = (others.normalize_scores(out) - model(x).detach()).pow(2).mean()",
+        "loss = (others.get_chances(out).log() * out.mean().detach()).mean()",
+        # A parameter may come from anywhere.
+        "loss = -(next(model.parameters()).exp() * out.detach()).mean()",
+        "loss = -(others.log_alpha.exp() * out.detach()).mean()",
+        "loss = -(others.temperature() * out.detach()).mean()",
+        "loss = -(others.get_parameter(model).exp() * out.detach()).mean()",
     ],
 )
 def test_a_loss_that_trains_something_is_left_alone(body: str) -> None:

@@ -290,8 +290,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return Unknown("isinstance()") if known is None else Const(known)
     if name == "builtins.zip":
         return zipped(args)
-    if name == "builtins.next" and args.positional and isinstance(args.positional[0], Unknown):
-        return item_of(args.positional[0])
+    if name == "builtins.next" and args.positional and isinstance(args.positional[0], (Unknown, Weights)):
+        return args.positional[0] if isinstance(args.positional[0], Weights) else item_of(args.positional[0])
     if name.startswith("builtins."):
         return collections.call_builtin(machine, last, args, node)
     _bring_together(machine, name, args, node)

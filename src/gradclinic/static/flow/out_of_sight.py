@@ -37,10 +37,8 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
             nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew,
             scalar=words.CRITERION_NAME.search(name) is not None,
         )  # fmt: skip
-    if words.harmless(name) or _COUNTS.search(name):
-        return Unknown(f"{path}()")
     may = bool(live) or any(carries(value) for value in values) or carries(func)
-    if not may:
+    if not may or _COUNTS.search(name):
         return Unknown(f"{path}()")
     # Without gradients it makes no graph, but may give back what it was given.
     return made_of(f"{path}()", *values) if machine.no_grad else made_of(f"{path}()", func, *values)

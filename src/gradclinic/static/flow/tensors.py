@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,7 +26,7 @@ from gradclinic.static.flow.values import (
     shadowed,
     shared_ops,
 )
-from gradclinic.static.values import Const, Seq, Unknown, Value
+from gradclinic.static.values import Const, Lib, Seq, Unknown, Value
 
 
 def derived(
@@ -91,9 +93,22 @@ def _carries_graph(machine: Machine, flows: list[Flow], owners: Ids, inputs: Seq
     unsure = bool(machine.perhaps_no_grad)
     if any(flow.grad for flow in flows) or (owners and not machine.freezes):
         return None if unsure else True
-    if owners or any(flow.grad is None for flow in flows) or any(out_of_sight(value) for value in inputs):
+    if owners or any(flow.grad is None for flow in flows):
         return None
-    return False
+    return None if any(out_of_sight(value) or _is_anothers(value) for value in inputs) else False
+
+
+def _is_anothers(value: Value) -> bool:
+    """Whether another module made it, or one of its functions: it may be a parameter as well as a number."""
+    name = value.name if isinstance(value, Lib) else value.path if isinstance(value, Unknown) else ""
+    module, dot, _ = name.partition(".")
+    called = isinstance(value, Lib) or "()" in name
+    return bool(dot) and called and module not in _NO_PARAMETERS and not _DATA.search(name)
+
+
+_NO_PARAMETERS = sys.stdlib_module_names | {"builtins", "torch", "numpy", "self", "cls"}
+_DATA = words.Pattern(r"load|data|batch|sampl|label|target|mask|args|config|cfg|settings|env\b", re.I)
+"""What brings no parameter: of a loader, or of a command line."""
 
 
 def _switched_off(machine: Machine, flows: list[Flow], owners: Ids) -> CutAt | None:
