@@ -182,3 +182,18 @@ def test_a_model_of_another_file_is_asked_what_it_keeps(kept: str, codes: set[st
         """)
     findings = judge([observe_source(source, str(tmp_path / "train.py"))])
     assert {finding.code for finding in findings} == codes
+
+
+def test_what_a_test_keeps_costs_nothing() -> None:
+    source = TORCH + dedent("""
+        def test_gradients_are_those_of_the_layer():
+            layer = nn.Linear(4, 3)
+            out = layer(torch.ones(2, 4)).sum()
+            out.backward(retain_graph=True)
+            assert layer.weight.grad is not None
+        """)
+    found = {
+        path: {finding.code for finding in judge([observe_source(source, path)])}
+        for path in ("tests/layers/test_linear.py", "linear.py")
+    }
+    assert found == {"tests/layers/test_linear.py": set(), "linear.py": {"GC209"}}

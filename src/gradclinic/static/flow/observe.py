@@ -52,8 +52,9 @@ def flow_cases(
     log.remembers = bool(log.uses) and bool(log.marks) and remembers(log, text)
     log.rescales = bool(_RESCALES.search(text))
     # A test goes a few steps, and may well retain and keep what it wants to look at.
-    costs = () if words.TEST_FILE.search(path) else kept_cases(log)
-    cases = (*loss_cases(log), *graph_cases(log), *write_cases(log), *costs)
+    tests = words.TEST_FILE.search(path) is not None
+    graphs = (case for case in graph_cases(log) if not (tests and isinstance(case[0], RetainedGraph)))
+    cases = (*loss_cases(log), *graphs, *write_cases(log), *(() if tests else kept_cases(log)))
     own = tuple(case for case in cases if _place(case[0]).path == path or _is_told_here(case))
     if beside is not None:
         own = tuple(told_in(path, case, beside) for case in own)
