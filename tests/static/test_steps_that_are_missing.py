@@ -210,3 +210,29 @@ RIGHT = {
 @pytest.mark.parametrize("program", RIGHT.values(), ids=RIGHT)
 def test_what_others_may_step_is_left_alone(program: str):
     assert told(TORCH + dedent(program)) == set()
+
+
+AN_OPTIMIZER_TRIED_OUT = """
+def given(values, grad):
+    made = torch.tensor(values)
+    made.grad = torch.tensor(grad)
+    return made
+
+weights = given([1.0, 2.0], [0.1, 0.2])
+tried = torch.optim.SGD([weights], lr=0.1)
+for k in range(5):{body}
+    tried.step()
+
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+
+
+def test_steps_around_which_nothing_is_computed_try_an_optimizer_out() -> None:
+    assert told(TORCH + AN_OPTIMIZER_TRIED_OUT.format(body="")) == set()
+    forgotten = AN_OPTIMIZER_TRIED_OUT.format(body="\n    F.mse_loss(nn.Linear(2, 1)(weights), weights)")
+    assert {code for code, _ in told(TORCH + forgotten)} == {"GC105"}

@@ -160,7 +160,7 @@ def stepped_on_nothing(tape: Tape) -> Iterator[Finding]:
         empty = [
             update
             for update in done
-            if not _only_turns_a_schedule(update)
+            if not _only_steps(tape, update)
             and (_before_its_backward(update) or (update.index and not update.gradients))
             and not _backward_of_unknown_reach(tape, update)
         ]
@@ -190,10 +190,13 @@ def stepped_on_nothing(tape: Tape) -> Iterator[Finding]:
 _COMPUTED = {EventKind.FORWARD, EventKind.LOSS, EventKind.BACKWARD}
 
 
-def _only_turns_a_schedule(update: Update) -> bool:
-    """Nothing is computed that could have gradients: the rates are printed, plotted or tested."""
+def _only_steps(tape: Tape, update: Update) -> bool:
+    """Nothing is computed that could have gradients: rates are plotted, or an optimizer is tried out.
+
+    What a run computes without a module is not on its tape.
+    """
     computes = update.of_kind(EventKind.BATCH, EventKind.FORWARD, EventKind.LOSS, EventKind.BACKWARD)
-    return not computes and bool(update.of_kind(EventKind.SCHEDULE))
+    return not computes and (tape.source is Source.STATIC or bool(update.of_kind(EventKind.SCHEDULE)))
 
 
 def _backward_of_unknown_reach(tape: Tape, update: Update) -> bool:
