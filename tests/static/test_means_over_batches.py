@@ -92,3 +92,16 @@ def test_a_mean_of_one_batch_is_no_mean_of_the_window(source: str) -> None:
 )
 def test_what_may_be_scaled_to_the_window_is_left_alone(source: str) -> None:
     assert told(source) == set()
+
+
+@pytest.mark.parametrize(
+    ("given", "right"),
+    [
+        ("loss, count", True),
+        ("loss, num_tokens, logs", True),
+        ("loss, scores", False),
+    ],
+)
+def test_a_loss_given_back_with_its_count_is_a_sum(given: str, right: bool) -> None:
+    source = WINDOW.format(count="pass", loss=f"{given} = model(x, y)", mark="" if right else "  # GC106")
+    assert told(TORCH + source) == marked(TORCH + source)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradclinic.facts import ActorKind
-from gradclinic.static import arithmetic, calls, supposing
+from gradclinic.static import arithmetic, calls, supposing, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import chosen, compare, holds, name_of, negate, truth
@@ -335,7 +335,9 @@ def spread(walk: Walk, value: Value, targets: list[ast.expr]) -> list[Value]:
     if isinstance(value, Seq) and len(value.items) == len(targets):
         return value.items
     if isinstance(value, Tensor):
-        return [replace(value) for _ in targets]  # one may be called a loss, and the others not
+        # One may be called a loss, and the others not; beside its count, it is a sum.
+        counted = any(words.AMOUNT_NAME.search(last_name(target)) for target in targets)
+        return [replace(value, scaled=value.scaled or None if counted else value.scaled) for _ in targets]
     if isinstance(value, Params):
         return [value] * len(targets)
     if isinstance(value, ActorRef):

@@ -109,6 +109,10 @@ ACCUMULATION_NAME = Pattern(
     r"virtual_|batch_?(split|multipl)|subdivision|backward_passes_per",
     re.I,
 )
+AMOUNT_NAME = Pattern(
+    r"(^|_)(counts?|n(um)?(_\w+)?|n?(tokens|samples|words|frames|examples)|sample_size|denom\w*)$", re.I
+)
+"""What a loss that is a sum is given back with, for others to divide by."""
 UPDATES_NAME = Pattern(
     r"max_train(ing)?_steps|(num|total)_(train(ing)?|update|optimi[sz]ation)_steps|(max|total|num)_updates$",
     re.I,
