@@ -137,6 +137,31 @@ def test_passes_repeated_by_a_method_or_a_generator_are_epochs() -> None:
     assert "GC904" not in codes_by_lint(ENDLESS.format(shuffle=False))
 
 
+MADE_FOR_ONE_PASS = """
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler
+
+def get_loader(args, data, held_out=False):
+    sampler = RandomSampler(data) if args.rank == -1 else DistributedSampler(data)
+    return DataLoader(data, sampler=sampler)
+
+def {name}(args, model):
+    return [model(batch) for batch in get_loader(args, read(args.path))]
+
+def run(args, model, optimizer, batches):
+    for epoch in range(args.epochs):
+        for batch in batches():
+            model(batch).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        {name}(args, model)
+"""
+
+
+def test_a_loader_that_only_evaluations_ask_for_needs_no_epoch() -> None:
+    assert "GC904" not in codes_by_lint(MADE_FOR_ONE_PASS.format(name="pretrain_validation"))
+    assert "GC904" in codes_by_lint(MADE_FOR_ONE_PASS.format(name="fit"))
+
+
 A_MODULE_THAT_ACTS = """
 import torch
 from torch import nn

@@ -23,6 +23,7 @@ _TOLD = (
 )
 """Words of files in which the epoch is set, or in which a framework sets it."""
 _HELD_OUT = words.Pattern(r"val|test|eval|dev|valid|infer|predict", re.I)
+_TRAINS = words.Pattern(r"(^|[ _])train", re.I)
 
 _OWN_TRAINER = words.Pattern(r"class Trainer\b")
 
@@ -38,7 +39,7 @@ def read(tree: ast.Module, text: str, path: str) -> Iterator[ShardedShuffle]:
         return
     makers = {"DistributedSampler"} | _called_otherwise(tree)
     for scope in scopes(tree):
-        for node in scope.nodes:
+        for node in scope.nodes if not _evaluates(scope, tree) else ():
             if not isinstance(node, (ast.Assign, ast.Return)) or node.value is None:
                 continue
             name = last_name(node.targets[0]) if isinstance(node, ast.Assign) else scope.qualname
@@ -47,6 +48,18 @@ def read(tree: ast.Module, text: str, path: str) -> Iterator[ShardedShuffle]:
                 shuffled = _shuffles(call, makers) or _shuffles_when_asked(call, makers, scope, tree)
                 if shuffled and not any(_HELD_OUT.search(name) for name in about):
                     yield ShardedShuffle(scope.at(call, path), None)
+
+
+def _evaluates(scope: Scope, tree: ast.Module) -> bool:
+    """Whether all that have it make a loader do so for data held out: `get_loader(data, evaluate=True)`."""
+    makes = any(isinstance(node, ast.Return) and node.value is not None for node in scope.nodes)
+    asking = [
+        " ".join([other.qualname, *(keyword.arg or "" for keyword in call.keywords), *names_in(call)])
+        for other in (scopes(tree) if makes else ())
+        for call in other.calls()
+        if last_name(call.func) == _name(scope)
+    ]
+    return bool(asking) and all(_HELD_OUT.search(said) and not _TRAINS.search(said) for said in asking)
 
 
 def _called_otherwise(tree: ast.Module) -> set[str]:
