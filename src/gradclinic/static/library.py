@@ -183,9 +183,11 @@ def _optimizer(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value 
 
 
 def _schedule(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
-    if schedules.has_torchs_name_only(name, walk.frame.module.path or walk.path):
+    path = walk.frame.module.path or walk.path
+    if schedules.has_torchs_name_only(name, path):
         return None
-    return schedules.build_schedule(walk, name.rsplit(".", 1)[-1], args, node)
+    as_torch = not schedules.is_out_of_sight(name, path)
+    return schedules.build_schedule(walk, name.rsplit(".", 1)[-1], args, node, as_torch=as_torch)
 
 
 def _scaler(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:

@@ -48,6 +48,12 @@ def has_torchs_name_only(name: str, path: str) -> bool:
     return bases is not None and bases.isdisjoint(words.TORCH_SCHEDULES)
 
 
+def is_out_of_sight(name: str, path: str) -> bool:
+    """Whether it is another module's by the name of torch's, and may set the rate before each step."""
+    module = name.rpartition(".")[0]
+    return bool(module.strip(".")) and not name.startswith("torch.") and file_of(module, path) is None
+
+
 def _bases(name: str, path: str) -> frozenset[str] | None:
     """Those of a class that the file at `path` imports by this name; None where it is not in sight."""
     module, _, last = name.rpartition(".")
