@@ -132,6 +132,28 @@ def run(model, loader):
         optimizer.step()
 """
 
+A_FUNCTION_THAT_CHECKS_AND_CLEARS = """
+from nets import check_and_zero
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        check_and_zero(optimizer)
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+A_FUNCTION_THAT_CLEARS_THE_WEIGHTS_IT_IS_GIVEN = """
+from nets import refresh
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        refresh(model.parameters())
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
 A_MODEL_THAT_COMES_BACK_CLEARED = """
 from nets import refreshed
 

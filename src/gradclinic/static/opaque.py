@@ -64,9 +64,10 @@ def _open_perhaps(
     what it does to a model: `refresh(model)` may clear.
     """
     models_given = tuple(part for part in reached if isinstance(part, Model))
+    weights_given = any(isinstance(part, Params) for part in reached) and "clip" not in name.lower()
     # `model = refresh(model)` is called for the same, where it is called for every batch.
     again = bool(walk.batches) and called_again(walk, models_given, walk.assigning) is not None
-    acts = bool(models_given) and (walk.for_effect is node or again)
+    acts = (bool(models_given) or weights_given) and (walk.for_effect is node or again)
     attrs = {} if acts or words.MAY_TRAIN.search(name) else {UNLIKELY: True}
     walk.emit(EventKind.OPAQUE, node, models=models, attrs=attrs)
 
