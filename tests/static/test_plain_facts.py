@@ -101,6 +101,10 @@ def test_a_checkpoint_that_is_resumed_from_without_the_optimizer_is_named():
     assert codes_by_lint(resumed) == ["GC710"]
     whole = CHECKPOINT.format(load=load, more=", 'optimizer': optimizer.state_dict()")
     assert codes_by_lint(whole) == []
+    made = "optimizer = torch.optim.Adam(model.parameters())\n"
+    anew = resumed.replace(made, "").replace("10):\n", f"10):\n    {made}")
+    assert anew != resumed
+    assert codes_by_lint(anew) == []
 
 
 ADAPTED = """

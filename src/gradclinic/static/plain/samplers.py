@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from gradclinic.facts import ShardedShuffle
 from gradclinic.static import words
-from gradclinic.static.plain.scopes import Scope, scopes
+from gradclinic.static.plain.scopes import Scope, over_epochs, scopes
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
 _TOLD = (
@@ -94,11 +94,6 @@ def _shuffles(call: ast.Call, makers: set[str]) -> bool:
     return isinstance(shuffle, ast.Constant) and shuffle.value is True
 
 
-def _over_epochs(loop: ast.For) -> bool:
-    """By what it counts, or by how far: `for _ in range(args.epochs)`, `for state["epoch"] in ...`."""
-    return any(words.EPOCH_NAME.search(name) for name in [*names_in(loop.target), *names_in(loop.iter)])
-
-
 def _shuffles_when_asked(call: ast.Call, makers: set[str], scope: Scope, tree: ast.Module) -> bool:
     """`return DistributedSampler(data, shuffle=shuffle)`, and whoever asks for it says `shuffle=True`."""
     asked = [k.value for k in call.keywords if k.arg == "shuffle" and isinstance(k.value, ast.Name)]
@@ -118,7 +113,7 @@ def _repeats_its_passes(tree: ast.Module) -> bool:
     every = scopes(tree)
     loops = [node for scope in every for node in scope.nodes if isinstance(node, (ast.For, ast.While))]
     fors = [loop for loop in loops if isinstance(loop, ast.For)]
-    epochs = [loop for loop in fors if _over_epochs(loop)]
+    epochs = [loop for loop in fors if over_epochs(loop)]
     passes = [loop for loop in fors if any(words.LOADER_NAME.search(name) for name in names_in(loop.iter))]
     if epochs and any("backward" in names_in(loop) for loop in (*epochs, *passes)):
         return True

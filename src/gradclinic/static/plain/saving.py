@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from gradclinic.facts import Saves
 from gradclinic.static import words
 from gradclinic.static.plain.restarts import starts_anew
-from gradclinic.static.plain.scopes import Scope, scopes
+from gradclinic.static.plain.scopes import Scope, over_epochs, scopes
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
 _PROGRESS = words.Pattern(r"epoch|step|iter", re.I)
@@ -111,8 +111,10 @@ def _saved_states(tree: ast.Module) -> frozenset[str]:
 def _existing(tree: ast.Module) -> frozenset[str]:
     """What of the training has a state that matters: moments, a schedule's position, a scale."""
     found: set[str] = set()
-    for node in (call for scope in scopes(tree) for call in scope.calls()):
+    for scope, node in ((scope, call) for scope in scopes(tree) for call in scope.calls()):
         name = last_name(node.func)
+        if scope.in_loop(node) and _is_made_each_epoch(scope, node):
+            continue
         if name in words.TORCH_SCHEDULES:
             found.add("schedule")
         elif name in words.GRAD_SCALERS:
@@ -120,6 +122,13 @@ def _existing(tree: ast.Module) -> frozenset[str]:
         elif name in words.TORCH_OPTIMIZERS and (name != "SGD" or _has_momentum(node)):
             found.add("optimizer")
     return frozenset(found)
+
+
+def _is_made_each_epoch(scope: Scope, call: ast.Call) -> bool:
+    """What every epoch begins anew has nothing to go on from."""
+    return any(
+        isinstance(loop, ast.For) and over_epochs(loop) and call in nodes_in(loop) for loop in scope.nodes
+    )
 
 
 def _has_momentum(call: ast.Call) -> bool:

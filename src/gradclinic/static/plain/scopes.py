@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from gradclinic.facts import Location
 from gradclinic.frozen import record
-from gradclinic.static.syntax import children, nodes_in
+from gradclinic.static import words
+from gradclinic.static.syntax import children, names_in, nodes_in
 
 _LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
 
@@ -66,6 +67,11 @@ def _collect(
             scope.looped.add(node)
         within = f"{prefix}{node.name}." if isinstance(node, ast.ClassDef) else prefix
         _collect(node, scope, waiting, within, looped=looped or kind in _LOOPS)
+
+
+def over_epochs(loop: ast.For) -> bool:
+    """By what it counts, or by how far: `for _ in range(args.epochs)`, `for state["epoch"] in ...`."""
+    return any(words.EPOCH_NAME.search(name) for name in [*names_in(loop.target), *names_in(loop.iter)])
 
 
 def bound_by(node: ast.AST) -> set[str]:
