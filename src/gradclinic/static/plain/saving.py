@@ -111,7 +111,7 @@ def _saved_states(tree: ast.Module) -> frozenset[str]:
 def _existing(tree: ast.Module) -> frozenset[str]:
     """What of the training has a state that matters: moments, a schedule's position, a scale."""
     found: set[str] = set()
-    for scope, node in ((scope, call) for scope in scopes(tree) for call in scope.calls()):
+    for scope, node in [(one, call) for one in scopes(tree) for call in one.calls()]:
         name = last_name(node.func)
         if scope.in_loop(node) and _is_made_each_epoch(scope, node):
             continue
