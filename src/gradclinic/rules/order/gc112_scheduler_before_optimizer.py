@@ -118,6 +118,8 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
                 continue
             if any(index < first.index for index in unknown) or _waits(first, stepped):
                 continue
+            if _begins_later(tape, first, at_site[-1], stepped):
+                continue
             apart = all(any(a.index < step < b.index for step in steps) for a, b in pairwise(at_site))
             if not apart and not _leads_each_step(tape, at_site, steps):
                 continue  # Ticks on their own between updates: another cadence, not another order
@@ -148,6 +150,12 @@ def _waits(tick: Event, steps: tuple[Event, ...]) -> bool:
     """`if epoch >= warm: scheduler.step()`: steps that do not wait for the same have come before it."""
     later = tick.attrs.get("later", ())
     return any(step.attrs.get("later", ())[: len(later)] != later for step in steps)
+
+
+def _begins_later(tape: Tape, first: Event, last: Event, steps: tuple[Event, ...]) -> bool:
+    """Whether others were trained before the first tick, and this one is from a later epoch on."""
+    trained = any(event.index < first.index for event in tape.of_kind(EventKind.STEP))
+    return trained and last.index > steps[-1].index
 
 
 def _leads_each_step(tape: Tape, ticks: list[Event], steps: list[int]) -> bool:
