@@ -234,7 +234,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         return forward(walk, around, args, node)
     if register(walk, attr, base, args):
         return Unknown("<hook>")
-    if attr in _MODEL_QUIET:
+    if attr in _MODEL_QUIET or (walk.for_effect is node and words.harmless(attr)):
         # By its key: what comes out of `model.modules()` is part of the model.
         return Unknown(f"{min(base.keys, default=base.name)}.{attr}()")
     if words.OPTIMIZER_FACTORY.search(attr):
