@@ -154,6 +154,76 @@ def run(model, loader):
         optimizer.step()
 """
 
+A_FUNCTION_THAT_JUDGES_AND_GOES_BACKWARD = """
+from nets import judge
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        judge(model(x), y)
+        optimizer.step()
+"""
+
+A_FUNCTION_THAT_GIVES_A_LOSS_AND_GRADIENTS = """
+from nets import loss_and_grads
+
+def run(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = loss_and_grads(model(x), y)
+        optimizer.step()
+"""
+
+A_MODEL_THAT_SHOWS_WHAT_IT_IS_GIVEN = """
+class Loop:
+    def run(self, model, loader, held_out, optimizer, epochs):
+        for epoch in range(epochs):
+            self.once(model, loader, optimizer, validation=False)
+            self.once(model, held_out, optimizer, validation=True)
+
+    def once(self, model, loader, optimizer, validation):
+        if validation:
+            model.eval()
+        else:
+            model.train()
+        for it, x in enumerate(loader):
+            if not validation:
+                optimizer.zero_grad()
+                out = model(x)
+            else:
+                with torch.no_grad():
+                    out = model(x)
+            if it % self.interval == 0:
+                model.visualize(self.screen, out, "it")
+            if not validation:
+                out["objective"].backward()
+                optimizer.step()
+"""
+
+A_NETWORK_THAT_IS_TRAINED_FROM_THE_SECOND_EPOCH_ON = """
+def train(G, D, loader, opt_g, opt_d, epoch):
+    for x, y in loader:
+        opt_g.zero_grad()
+        F.mse_loss(G(x), y).backward()
+        opt_g.step()
+        if epoch > 0:
+            opt_d.zero_grad()
+            F.mse_loss(D(x), y).backward()
+            opt_d.step()
+
+def run(G, D, loader, epochs):
+    opt_g = torch.optim.SGD(G.parameters(), lr=0.1)
+    opt_d = torch.optim.SGD(D.parameters(), lr=0.1)
+    rate_g = torch.optim.lr_scheduler.StepLR(opt_g, 10)
+    rate_d = torch.optim.lr_scheduler.StepLR(opt_d, 10)
+    for epoch in range(epochs):
+        train(G, D, loader, opt_g, opt_d, epoch)
+        rate_g.step()
+        rate_d.step()
+"""
+
 A_MODEL_THAT_COMES_BACK_CLEARED = """
 from nets import refreshed
 
@@ -314,3 +384,16 @@ PROGRAMS = {name: text for name, text in list(globals().items()) if name.startsw
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nothing_is_said(name: str) -> None:
     assert codes_by_lint(HEAD + PROGRAMS[name]) == []
+
+
+def test_what_comes_before_every_step_is_too_early_for_two_as_for_one() -> None:
+    late = PROGRAMS["A_NETWORK_THAT_IS_TRAINED_FROM_THE_SECOND_EPOCH_ON"]
+    always = late.replace("epoch > 0", "True").replace("        rate_d.step()\n", "")
+    early = always.replace("        train(", "        rate_d.step()\n        train(")
+    assert codes_by_lint(HEAD + early) == ["GC112"]
+
+
+def test_a_backward_that_is_nowhere_is_missed() -> None:
+    program = PROGRAMS["A_FUNCTION_THAT_JUDGES_AND_GOES_BACKWARD"]
+    forgotten = program.replace("judge(model(x), y)", "loss = F.mse_loss(model(x), y)")
+    assert codes_by_lint(HEAD + forgotten) == ["GC105"]

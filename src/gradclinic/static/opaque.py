@@ -200,6 +200,11 @@ def _open_where_needed(
         models = models_among(reached)
         if models and not constructs and not words.harmless_for_model(name):
             _open_perhaps(walk, name, reached, node, models)
+        elif any(isinstance(value, Tensor) and value.models for value in values) and (
+            walk.for_effect is node or (words.MAY_TRAIN.search(name) and not words.harmless(name))
+        ):
+            # `judge(outputs, y)`, called for what it does: it may make the loss and go backward.
+            walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True})
 
 
 def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | None:

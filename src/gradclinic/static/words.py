@@ -139,7 +139,9 @@ FETCH_FUNCTION = Pattern(
 AVERAGES_GRADIENTS = Pattern(r"(average|avg|sync\w*|reduce)_?\w*grad|grad\w*_(average|sync|reduce)", re.I)
 """Functions that average gradients over ranks by hand."""
 FILLS_GRADIENTS = Pattern(
-    r"backward|backprop|(^|_)(accum\w*|compute|calc\w*|collect|estimate)_(\w+_)?grad(s|ients?)?$", re.I
+    r"backward|backprop|(^|_)(accum\w*|compute|calc\w*|collect|estimate)_(\w+_)?grad(s|ients?)?$|"
+    r"_(and|with)_grad(s|ients?)?$",
+    re.I,
 )
 """Functions that may well call backward, or do what it does."""
 MAY_TRAIN = Pattern(
