@@ -200,6 +200,21 @@ class Trainer:
         F.cross_entropy(self.model(x), y).backward()
 """
 
+STEPPED_BY_WHO_LOGS_AS_WELL = """
+from logs import log_and_step, print_and_advance
+
+def train(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            log_and_step(optimizer)
+        print_and_advance(scheduler)
+"""
+
 RIGHT = {
     name: text
     for name, text in globals().items()

@@ -198,11 +198,12 @@ HARMLESS_FOR_MODEL = Pattern(
     r"params|decay|shard|fsdp|ddp|lora|peft|adapter|tie|resize|rollout)|loss|eval|valid|ema|^from_",
     re.I,
 )
-_CLEARS = Pattern(
-    r"(zero|clear|reset|wipe|empty|none)(?!\w*(meter|metric|log|cache|seed|stat|output|shot|hidden|env|timer|count))",
+_DOES_MORE = Pattern(
+    r"(zero|clear|reset|wipe|empty|none)(?!\w*(meter|metric|log|cache|seed|stat|output|shot|hidden|env|timer|count))|"
+    r"_(and|then)_\w*(step|update|advance|backward|optimi|train)",
     re.I,
 )
-"""Words for what may be done to gradients, whatever else a function is there for: `check_and_zero`."""
+"""Words for more than looking on, whatever else a function is there for: `check_and_zero`, `log_and_step`."""
 PURE = names(
     "item mean sum max min abs argmax softmax size numel view reshape permute transpose squeeze unsqueeze "
     "to cuda cpu long float int bool str len detach numpy tolist clone cat stack randn rand zeros ones "
@@ -238,9 +239,9 @@ def speaks_of_losses(text: str) -> bool:
 
 def harmless(name: str) -> bool:
     """Whether a function of another file with such a name is taken not to touch gradients."""
-    return HARMLESS.search(name) is not None and _CLEARS.search(name) is None
+    return HARMLESS.search(name) is not None and _DOES_MORE.search(name) is None
 
 
 def harmless_for_model(name: str) -> bool:
     """The same for one that is given a model or a loss only."""
-    return HARMLESS_FOR_MODEL.search(name) is not None and _CLEARS.search(name) is None
+    return HARMLESS_FOR_MODEL.search(name) is not None and _DOES_MORE.search(name) is None
