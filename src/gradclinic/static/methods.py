@@ -234,7 +234,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         return forward(walk, around, args, node)
     if register(walk, attr, base, args):
         return Unknown("<hook>")
-    if attr in _MODEL_QUIET or (walk.for_effect is node and words.harmless(attr)):
+    if attr in _MODEL_QUIET:
         # By its key: what comes out of `model.modules()` is part of the model.
         return Unknown(f"{min(base.keys, default=base.name)}.{attr}()")
     if words.OPTIMIZER_FACTORY.search(attr):
@@ -248,6 +248,8 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
     elif words.steps_by_itself(attr) and attr not in _GIVES_A_LOSS and not words.AVERAGE.search(base.name):
         open_tape(walk, node, models=base.keys)
     modes.after_method(walk, base, attr)
+    if walk.for_effect is node and words.harmless(attr):
+        return NONE  # `model.visualize(outputs)`: what it computes is for nobody
     # What gives the loss that is trained by has a graph; of others nobody knows.
     return forward(walk, base, args, node, direct=modes.gives_a_loss(attr))
 
