@@ -105,3 +105,23 @@ def test_what_may_be_scaled_to_the_window_is_left_alone(source: str) -> None:
 def test_a_loss_given_back_with_its_count_is_a_sum(given: str, right: bool) -> None:
     source = WINDOW.format(count="pass", loss=f"{given} = model(x, y)", mark="" if right else "  # GC106")
     assert told(TORCH + source) == marked(TORCH + source)
+
+
+TOLD_THE_WINDOW = """
+def run(model, loader, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for index, batch in enumerate(loader):
+        batch["scale"] = {scale}
+        loss = model(**batch)
+        loss.backward(){mark}
+        if (index + 1) % args.accumulation_steps == 0 or index + 1 == len(loader):
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+def test_a_model_that_is_told_the_window_may_divide_by_it() -> None:
+    scale = "1 / (batch['mask'].sum() * args.accumulation_steps)"
+    assert told(TORCH + TOLD_THE_WINDOW.format(scale=scale, mark="")) == set()
+    faulty = TORCH + TOLD_THE_WINDOW.format(scale="0.5", mark="  # GC106")
+    assert told(faulty) == marked(faulty) != set()

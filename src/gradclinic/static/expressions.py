@@ -14,6 +14,7 @@ from gradclinic.static import arithmetic, calls, supposing, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import chosen, compare, holds, name_of, negate, truth
+from gradclinic.static.held import items_by_name
 from gradclinic.static.iteration import item_of, items_of, part_of
 from gradclinic.static.joining import joined
 from gradclinic.static.opaque import called_again
@@ -119,10 +120,9 @@ def arguments(walk: Walk, node: ast.Call) -> Arguments:
         value = evaluate(walk, keyword.value)
         if keyword.arg is not None:
             args.keywords[keyword.arg] = value
-        elif isinstance(value, Map):
-            args.keywords.update({key: held for key, held in value.items.items() if isinstance(key, str)})
         else:
-            args.partial = True
+            args.partial = args.partial or not isinstance(value, Map)
+            args.keywords.update(items_by_name(value))
     return args
 
 

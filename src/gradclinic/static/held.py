@@ -85,3 +85,11 @@ def models_among(known: list[Value]) -> Keys | None:
                 return None
             found |= part.models
     return frozenset(found)
+
+
+def items_by_name(value: Value) -> dict[str, Value]:
+    """Those of a dictionary, or of what is not known those it was given: `batch["scale"] = ...`."""
+    if isinstance(value, Map):
+        return {key: item for key, item in value.items.items() if isinstance(key, str)}
+    attrs = value.attrs if isinstance(value, Unknown) else {}
+    return {key[2:-2]: item for key, item in attrs.items() if key.startswith("['") and key.endswith("']")}

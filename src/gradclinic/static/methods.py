@@ -124,6 +124,8 @@ def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST, *, direct:
     summed = (
         isinstance(reduction, Const) and reduction.value == "sum"
     ) or "num_items_in_batch" in args.keywords
+    # Told how long the window is, it may divide by that itself.
+    summed = summed or any(_speaks_of_the_window(value) for value in args.all())
     reached = model.whole()
     for value in parts(args.all()):
         if isinstance(value, (Tensor, Params)) and value.models:
@@ -131,6 +133,11 @@ def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST, *, direct:
         elif isinstance(value, Model):  # `env.rollout(policy)`: taken in order to be applied
             reached |= value.whole()
     return Tensor(reached, scaled=None if summed else False)
+
+
+def _speaks_of_the_window(value: Value) -> bool:
+    counts = isinstance(value, Num) and not value.units.isdisjoint({"accumulation", "update"})
+    return counts or (isinstance(value, Unknown) and bool(words.ACCUMULATION_NAME.search(value.path)))
 
 
 def compute_loss(walk: Walk, args: Arguments, node: ast.AST, *, mean: bool | None) -> Tensor:
