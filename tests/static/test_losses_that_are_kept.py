@@ -202,3 +202,39 @@ def test_outputs_that_a_backward_went_through_have_a_graph() -> None:
     assert noted("", "out") == {"GC212"}
     assert noted("", "out.argmax(1)") == noted("", "out.detach()") == set()
     assert noted("+ F.mse_loss(out, goal)", "goal") == set()
+
+
+NOISE = """
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean = nn.Linear(4, 2)
+
+    def act(self, x):
+        mean = self.mean(x)
+        noise = torch.FloatTensor(mean.shape).uniform_(-self.alpha, self.alpha).to(device)
+        mean = mean + noise
+        return mean
+
+policy = Policy()
+optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3)
+for x, y in loader:
+    loss = (policy.act(x) - y).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_what_a_function_makes_and_adds_to_is_its_own() -> None:
+    found = judge([observe_source(TORCH + NOISE, "train.py")])
+    assert "GC212" not in {finding.code for finding in found}
+
+
+def test_what_a_function_is_given_and_adds_to_is_kept_by_others() -> None:
+    program = loop(
+        "total = 0",
+        "total = grown(total, loss)  # GC212",
+        "def grown(total, loss):\n    total = total + loss\n    return total\n",
+    )
+    assert told(program) == marked(program)

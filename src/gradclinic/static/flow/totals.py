@@ -18,10 +18,23 @@ def restarted(machine: Machine, node: ast.stmt, target: ast.expr) -> bool:
     """Whether the loop that adds to it lets it start over."""
     if not machine.loops:
         return False
-    pair = (machine.loops[-1], node)
-    if pair not in machine.restarts:
-        machine.restarts[pair] = _starts_over(machine.loops[-1], target)
-    return machine.restarts[pair]
+    loop = machine.loops[-1]
+    if (loop, node) not in machine.restarts:
+        function = machine.active[-1] if machine.active else None
+        local = isinstance(target, ast.Name) and _is_its_own(function, loop, target.id)
+        machine.restarts[loop, node] = local or _starts_over(loop, target)
+    return machine.restarts[loop, node]
+
+
+def _is_its_own(function: ast.AST | None, loop: ast.AST, name: str) -> bool:
+    """Whether the loop is around the function, which has made what it adds to by itself: anew every time."""
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    spec = function.args
+    given = {argument.arg for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    parts = nodes_in(function)
+    shared = any(isinstance(part, (ast.Global, ast.Nonlocal)) and name in part.names for part in parts)
+    return name not in given and not shared and loop not in parts
 
 
 def _starts_over(loop: ast.AST, total: ast.expr) -> bool:
