@@ -79,12 +79,11 @@ def _telling_functions(tree: ast.Module, text: str, calls: tuple[str, ...]) -> l
 
     The text is asked, not the tree: which functions are worth running is no judgement, and must be quick.
     """
-    lines = text.splitlines()
-    naming = [word for word in _NAMING if word in text]
-    named = [_NAMED_LOSS.search(line) for line in lines if any(word in line for word in naming)]
+    lines = text.split("\n")
+    named = [_NAMED_LOSS.search(lines[number - 1]) for number in _lines_with(_NAMING, text)]
     losses = (*_CALLED, *calls, *{match[1] for match in named if match})
     written = tuple(name for name in losses if name in text)
-    telling = [number for number, line in enumerate(lines, 1) if "(" in line and _calls(line, written)]
+    telling = [number for number in _lines_with(written, text) if _calls(lines[number - 1], written)]
     found: list[tuple[Member, str]] = []
     others: list[tuple[Member, str]] = []
     for node in tree.body:
@@ -113,12 +112,19 @@ def _asks(body: str, owner: ast.ClassDef | None, member: Member) -> bool:
     )
 
 
+def _lines_with(names: tuple[str, ...], text: str) -> list[int]:
+    """The numbers of the lines that have one of the words, which most have not."""
+    found: list[int] = []
+    number, reached = 1, 0
+    for match in re.finditer("|".join(map(re.escape, names)), text) if names else ():
+        number += text.count("\n", reached, match.start())
+        reached = match.start()
+        if not found or found[-1] != number:
+            found.append(number)
+    return found
+
+
 def _calls(line: str, losses: tuple[str, ...]) -> bool:
-    for loss in losses:
-        if loss in line:
-            break
-    else:
-        return False  # as most lines do
     return any(
         name.endswith(losses) and not name.endswith("is_backward") and f"def {name}" not in line
         for name in _CALL.findall(line)
