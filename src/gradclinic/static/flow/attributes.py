@@ -12,6 +12,7 @@ from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import cut_off, reshaped
 from gradclinic.static.flow.torch_calls import weights_of
 from gradclinic.static.flow.values import (
+    SHADOW,
     WITHIN,
     Chain,
     Either,
@@ -33,8 +34,8 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
     attr, base = node.attr, as_tensor(base)
     if isinstance(base, Lib):
         return library(f"{base.name}.{attr}")
-    if attr == "_modules" and isinstance(base, (Instance, Chain, Listed)):
-        return Unknown("<module>._modules", {WITHIN: base})
+    if attr == "_modules" and _has_modules(base):
+        return Unknown("<module>._modules", {WITHIN: base}, holds=(SHADOW,))
     if isinstance(base, Instance):
         return _of_instance(machine, base, node)
     if isinstance(base, Flow):
@@ -65,6 +66,13 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
             return Weights(base.owners, raw=True)
         return Flow(grad=False) if attr == "grad" else base
     return Bound(base, attr)
+
+
+def _has_modules(base: Value) -> bool:
+    """Whether `base._modules` is torch's own, and nothing that a class of the project calls so."""
+    if isinstance(base, Instance):
+        return is_module(base.cls) and "_modules" not in base.attrs
+    return isinstance(base, (Chain, Listed))
 
 
 def _of_all(base: Either, attr: str) -> Value | None:

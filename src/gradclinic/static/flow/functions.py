@@ -43,7 +43,10 @@ def instantiate(machine: Machine, cls: ClassDef, args: Arguments, node: ast.AST)
     build_below(instance, Arguments() if isinstance(initialise, Func) else args)
     if isinstance(initialise, Func):
         call_function(machine, initialise.of(instance), args, node)
-    elif all(base.endswith("NamedTuple") for base in cls.outside_bases()):
+    else:
+        # A record: whoever gets it may go on with what is in it.
+        live = [flow for value in args.all() for flow in flows_in(value) if flow.grad is not False]
+        machine.log.handed_out += [(len(machine.log.uses), flow) for flow in live]
         names = [
             s.target.id
             for s in cls.node.body
