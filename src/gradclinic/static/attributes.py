@@ -39,6 +39,8 @@ _SIZES = words.names(
     "hidden_size hidden_dim embed_dim embedding_dim num_embeddings input_size output_size vocab_size d_model"
 )
 """What a new part of a model is made by, and that is no part itself."""
+_OF_ANY_OBJECT = frozenset({"__class__", "__dict__", "__doc__", "__module__"})
+"""What Python keeps of a model as of anything else: no part of it that could be called or trained."""
 
 
 def get_attribute(walk: Walk, base: Value, attr: str) -> Value:
@@ -112,6 +114,8 @@ def _of_model(walk: Walk, base: Model, attr: str) -> Value:
         return base.attrs[attr]
     if attr in words.MODULE_METHODS:
         return Bound(base, attr)
+    if attr in _OF_ANY_OBJECT:
+        return Unknown(f"{base.name}.{attr}")
     if attr == "training" and base.mode.set_at is not None and not walk.survey.sets_modes_by_hand:
         known = base.mode.training
         return Const(known) if known is not None else Unknown(f"{base.name}.{attr}")

@@ -104,10 +104,14 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
         stepped = tuple(tape.of_actor(optimizer, EventKind.STEP))
         steps = [e.index for e in stepped]
         ticks = tuple(tape.of_actor(schedule.id, EventKind.SCHEDULE))
+        built = next((e.index for e in tape.of_actor(optimizer, EventKind.BUILD)), -1)
         unknown = [
             e.index
             for e in tape.of_kind(EventKind.OPAQUE)
-            if e.concerns(optimizer) and not (e.attrs.get("prepares") and e.index < training_begins(tape))
+            # What comes before there is an optimizer, such as a pre-training, cannot have stepped it.
+            if e.concerns(optimizer)
+            and e.index > built
+            and not (e.attrs.get("prepares") and e.index < training_begins(tape))
         ]
         for _, at_site in cadence(ticks):
             first, *later = at_site
