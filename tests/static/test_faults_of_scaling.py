@@ -187,3 +187,45 @@ def train_fn(model, criterion, optimizer, train_loader):
 def test_torch_is_known_by_its_name_where_a_star_brings_it() -> None:
     assert told(BROUGHT_BY_A_STAR.replace("UNSCALE", "pass")) == {("GC501", 13)}
     assert told(BROUGHT_BY_A_STAR.replace("UNSCALE", "scaler.unscale_(optimizer)")) == set()
+
+
+GIVEN_IN_LISTS = """
+from project import Net
+
+def run(loader, epochs):
+    model = Net()
+    scaler = torch.cuda.amp.GradScaler()
+    [optimizer], [scheduler] = model.configure_optimizers()
+    for epoch in range(epochs):
+        optimizer.zero_grad()
+        for step, (x, y) in enumerate(loader):
+            loss = F.cross_entropy(model(x), y) / 4
+            scaler.scale(loss).backward()
+            UNSCALE
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # GC501
+            if (step + 1) % 4 == 0:
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+"""
+ON_EACH_WINDOW = """
+            if (step + 1) % 4 == 0:
+                scaler.unscale_(optimizer)
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+"""
+
+
+def test_what_a_list_of_one_holds_is_the_optimizer() -> None:
+    fault = TORCH + GIVEN_IN_LISTS.replace("UNSCALE", "pass")
+    assert marked(fault) <= told(fault)
+    clip = "            nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # GC501\n"
+    right = GIVEN_IN_LISTS.replace("            UNSCALE\n" + clip, "").replace(
+        "            if (step + 1) % 4 == 0:\n", ON_EACH_WINDOW[1:]
+    )
+    assert told(TORCH + right) == set()
+
+
+def test_lists_of_several_tell_nothing_of_each() -> None:
+    several = GIVEN_IN_LISTS.replace("[optimizer], [scheduler]", "[optimizer, other], [scheduler]")
+    several = several.replace("UNSCALE", "scaler.unscale_(optimizer)\n            other.zero_grad()")
+    assert "GC501" not in {code for code, _ in told(TORCH + several)}

@@ -7,9 +7,10 @@ import ast
 from gradclinic.static import holdings, words
 from gradclinic.static.arithmetic import as_one, binary, with_unit
 from gradclinic.static.conditions import name_of
-from gradclinic.static.expressions import evaluate, spread
+from gradclinic.static.expressions import evaluate
 from gradclinic.static.gradients import assign_gradient, write_weights
 from gradclinic.static.syntax import last_name, pairs_up
+from gradclinic.static.unpacking import spread
 from gradclinic.static.values import (
     NONE,
     ActorRef,

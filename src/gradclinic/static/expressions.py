@@ -5,24 +5,21 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from gradclinic.facts import ActorKind
-from gradclinic.static import arithmetic, calls, supposing, words
+from gradclinic.static import arithmetic, calls, supposing
 from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import chosen, compare, holds, name_of, negate, truth
 from gradclinic.static.held import items_by_name
 from gradclinic.static.iteration import item_of, items_of, part_of
 from gradclinic.static.joining import joined
-from gradclinic.static.opaque import called_again
-from gradclinic.static.roles import ACTOR_ROLES, infer, role_of
+from gradclinic.static.roles import infer
 from gradclinic.static.syntax import last_name
+from gradclinic.static.unpacking import spread
 from gradclinic.static.values import (
     NONE,
-    ActorRef,
     Both,
     Const,
     Frame,
@@ -328,33 +325,6 @@ def bind(walk: Walk, target: ast.expr, value: Value) -> None:
             bind(walk, part, held)
     elif isinstance(target, ast.Starred):
         bind(walk, target.value, value)
-
-
-def spread(walk: Walk, value: Value, targets: list[ast.expr]) -> list[Value]:
-    """The values that `targets` get from unpacking `value`."""
-    if isinstance(value, Seq) and len(value.items) == len(targets):
-        return value.items
-    if isinstance(value, Tensor):
-        # One may be called a loss, and the others not; beside its count, it is a sum.
-        counted = any(words.AMOUNT_NAME.search(last_name(target)) for target in targets)
-        return [replace(value, scaled=value.scaled or None if counted else value.scaled) for _ in targets]
-    if isinstance(value, Params):
-        return [value] * len(targets)
-    if isinstance(value, ActorRef):
-        return [
-            value
-            if value.kind is ActorKind.SCHEDULE
-            or ACTOR_ROLES.get(role_of(walk.survey, last_name(t))) is value.kind
-            else Unknown(last_name(t))
-            for t in targets
-        ]
-    base = name_of(value)
-    held = value.holds if isinstance(value, Unknown) else ()
-    return [
-        called_again(walk, held, last_name(target))
-        or infer(walk, last_name(target), f"{base}.{last_name(target)}")
-        for target in targets
-    ]
 
 
 def _named_expression(walk: Walk, node: ast.NamedExpr) -> Value:

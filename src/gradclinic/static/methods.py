@@ -338,8 +338,8 @@ def call_inherited(walk: Walk, base: Instance, attr: str, args: Arguments, node:
     if base.model is not None:
         if attr in ("log", "log_dict"):
             return NONE
-        given = _model(walk, base.model, attr, args, node)
-        return base if given is base.model else given  # `net = Net().cuda()` has its methods still
+        result = _model(walk, base.model, attr, args, node)
+        return base if result is base.model else result  # `net = Net().cuda()` has its methods still
     if role_of(walk.survey, attr) in ("model", "criterion") or _has_nothing(base, args):
         return None
     if base.cls.outside_bases() and not words.harmless(attr):
