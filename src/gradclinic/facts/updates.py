@@ -60,6 +60,13 @@ class Update:
                 return ()
         return backwards
 
+    def added_up(self) -> tuple[Event, ...]:
+        """The same, but none where something clears in between: then they never come together."""
+        backwards = self.micro_batches()
+        clears = [event.index for event in self.of_kind(EventKind.ZERO_GRAD)]
+        within = backwards and any(backwards[0].index < clear < backwards[-1].index for clear in clears)
+        return () if within else backwards
+
 
 def updates(tape: Tape, optimizer: str) -> tuple[Update, ...]:
     known = tape.derived.get(optimizer)

@@ -89,7 +89,8 @@ for epoch in range(2):
 def cleared_within_window(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
         windows = [update for update in updates(tape, optimizer) if not update.opaque]
-        cleared = [window for window in windows if _cleared_between(window)]
+        others = [event.index for event in tape.of_kind(EventKind.STEP) if event.actor != optimizer]
+        cleared = [window for window in windows if _cleared_between(window, others)]
         if len(cleared) < 2:
             continue
         first = cleared[1]
@@ -115,10 +116,11 @@ def cleared_within_window(tape: Tape) -> Iterator[Finding]:
         )
 
 
-def _cleared_between(window: Update) -> bool:
+def _cleared_between(window: Update, others: list[int]) -> bool:
     """Every backward is called again on other data, with a clear between: no call site is left to add up.
 
-    One that comes once, on the boundary, is what the step is for; the others may be another optimizer's.
+    One that comes once, on the boundary, is what the step is for; the others may be another optimizer's. So
+    is one that a step of `others` follows before the clear: `for optimizer, loss in zip(optimizers, losses)`.
     """
     if any(event.attrs.get("in_step") for event in window.backwards):
         return False
@@ -128,7 +130,9 @@ def _cleared_between(window: Update) -> bool:
     return bool(sites) and all(
         len(calls) > 1
         and all(
-            _any_between(clears, earlier, later) and _any_between(data, earlier, later)
+            _any_between(clears, earlier, later)
+            and _any_between(data, earlier, later)
+            and not _serves_another(earlier, window, others)
             for earlier, later in pairwise(calls)
         )
         for calls in sites
@@ -137,3 +141,10 @@ def _cleared_between(window: Update) -> bool:
 
 def _any_between(indices: list[int], earlier: Event, later: Event) -> bool:
     return any(earlier.index < index < later.index for index in indices)
+
+
+def _serves_another(backward: Event, window: Update, others: list[int]) -> bool:
+    """Whether another optimizer steps on it, before anything else happens to the gradients."""
+    after = window.of_kind(EventKind.ZERO_GRAD, EventKind.BACKWARD)
+    following = min(event.index for event in after if event.index > backward.index)
+    return any(backward.index < step < following for step in others)

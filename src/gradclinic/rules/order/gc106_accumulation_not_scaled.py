@@ -166,6 +166,6 @@ def measured_as_a_sum(seen: Accumulation) -> Iterator[Finding]:
 
 
 def _unscaled(update: Update) -> bool:
-    backwards = update.micro_batches()
+    backwards = update.added_up()
     touched = update.opaque or update.of_kind(EventKind.GRAD_WRITE)
     return bool(backwards) and not touched and all(event.attrs.get("scaled") is False for event in backwards)

@@ -104,7 +104,7 @@ def clipped_within_window(tape: Tape) -> Iterator[Finding]:
 
 def _clips_between(window: Update) -> list[Event]:
     """Clips that lie between two backwards of the window, if there is one between each two."""
-    backwards = window.micro_batches()
+    backwards = window.added_up()
     between = [
         [c for c in window.of_kind(EventKind.CLIP) if earlier.index < c.index < later.index]
         for earlier, later in pairwise(backwards)
