@@ -62,6 +62,7 @@ _IN_PLACE = frozenset({"add_", "sub_", "mul_", "div_", "clamp_", "masked_fill_",
 
 _MACHINERY = frozenset({"GradScaler", "Generator", "Stream", "Event", "device"})
 """Things of torch that are no tensors."""
+_MADE_OF_SIZES = torch.LAYERS.keys() | torch.RETURNS.keys() | torch.WEIGHTLESS
 
 
 def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Value:
@@ -145,7 +146,8 @@ def _layer(machine: Machine, last: str, args: Arguments, where: Location) -> Val
         first = args.positional[0] if args.positional else NONE
         items = first.items if isinstance(first, (Seq, Map)) else []
         return Listed(list(items.values() if isinstance(items, dict) else items))
-    if "distributions" in last or any(flows_in(value) for value in args.all()):
+    # A distribution is made of tensors; a layer is not, though its width may have been computed.
+    if last not in _MADE_OF_SIZES and any(flows_in(value) for value in args.all()):
         return derived(machine, Op(last, where), args.all())
     op = torch.LAYERS.get(last, "" if last in torch.SHAPE_LAYERS else last.lower())
     dim = args.get(0, "dim")
