@@ -19,7 +19,18 @@ from gradclinic.facts.observation import Observation
 from gradclinic.facts.ranks import DISTRIBUTED, Look, Replica, Replicas, ShardedShuffle
 from gradclinic.facts.source import Source
 from gradclinic.facts.tape import Actor, ActorKind, Event, EventKind, Tape
-from gradclinic.facts.updates import ACCUMULATION, BROUGHT, Update, cadence, features, surely, tail, updates
+from gradclinic.facts.updates import (
+    ACCUMULATION,
+    BROUGHT,
+    Update,
+    accumulated,
+    cadence,
+    features,
+    serves_another,
+    surely,
+    tail,
+    updates,
+)
 
 __all__ = [
     "ACCUMULATION",
@@ -62,8 +73,10 @@ __all__ = [
     "Tape",
     "UncheckedGradient",
     "Update",
+    "accumulated",
     "cadence",
     "features",
+    "serves_another",
     "surely",
     "tail",
     "updates",

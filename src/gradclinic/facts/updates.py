@@ -60,13 +60,6 @@ class Update:
                 return ()
         return backwards
 
-    def added_up(self) -> tuple[Event, ...]:
-        """The same, but none where something clears in between: then they never come together."""
-        backwards = self.micro_batches()
-        clears = [event.index for event in self.of_kind(EventKind.ZERO_GRAD)]
-        within = backwards and any(backwards[0].index < clear < backwards[-1].index for clear in clears)
-        return () if within else backwards
-
 
 def updates(tape: Tape, optimizer: str) -> tuple[Update, ...]:
     known = tape.derived.get(optimizer)
@@ -100,6 +93,23 @@ def surely(event: Event, tape: Tape, optimizer: str) -> bool:
     if event.optimizers is None:
         return tape.optimizers == (optimizer,)
     return optimizer in event.optimizers
+
+
+def serves_another(tape: Tape, update: Update, backward: Event) -> bool:
+    """Whether another optimizer steps on it before anything else happens to the gradients of this one:
+    `for optimizer, loss in zip(optimizers, losses)`, where the loss of one reaches what the other holds."""
+    after = update.of_kind(EventKind.ZERO_GRAD, EventKind.BACKWARD, EventKind.STEP)
+    following = next(event.index for event in after if event.index > backward.index)
+    return any(
+        event.kind is EventKind.STEP and event.actor != update.optimizer
+        for event in tape.events[backward.index : following]
+    )
+
+
+def accumulated(tape: Tape, update: Update) -> tuple[Event, ...]:
+    """The micro-batches of a window, all of which are for its own step."""
+    backwards = update.micro_batches()
+    return () if any(serves_another(tape, update, event) for event in backwards) else backwards
 
 
 def tail(tape: Tape, optimizer: str) -> tuple[Event, ...]:

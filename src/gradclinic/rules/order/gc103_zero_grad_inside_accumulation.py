@@ -29,7 +29,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gradclinic.facts import ACCUMULATION, Event, EventKind, Source, Tape, Update, cadence, updates
+from gradclinic.facts import (
+    ACCUMULATION,
+    Event,
+    EventKind,
+    Source,
+    Tape,
+    Update,
+    cadence,
+    serves_another,
+    updates,
+)
 from gradclinic.findings import Finding, Fix, Move, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -89,8 +99,7 @@ for epoch in range(2):
 def cleared_within_window(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
         windows = [update for update in updates(tape, optimizer) if not update.opaque]
-        others = [event.index for event in tape.of_kind(EventKind.STEP) if event.actor != optimizer]
-        cleared = [window for window in windows if _cleared_between(window, others)]
+        cleared = [window for window in windows if _cleared_between(tape, window)]
         if len(cleared) < 2:
             continue
         first = cleared[1]
@@ -116,11 +125,11 @@ def cleared_within_window(tape: Tape) -> Iterator[Finding]:
         )
 
 
-def _cleared_between(window: Update, others: list[int]) -> bool:
+def _cleared_between(tape: Tape, window: Update) -> bool:
     """Every backward is called again on other data, with a clear between: no call site is left to add up.
 
     One that comes once, on the boundary, is what the step is for; the others may be another optimizer's. So
-    is one that a step of `others` follows before the clear: `for optimizer, loss in zip(optimizers, losses)`.
+    is one that another optimizer steps on first.
     """
     if any(event.attrs.get("in_step") for event in window.backwards):
         return False
@@ -132,7 +141,7 @@ def _cleared_between(window: Update, others: list[int]) -> bool:
         and all(
             _any_between(clears, earlier, later)
             and _any_between(data, earlier, later)
-            and not _serves_another(earlier, window, others)
+            and not serves_another(tape, window, earlier)
             for earlier, later in pairwise(calls)
         )
         for calls in sites
@@ -141,10 +150,3 @@ def _cleared_between(window: Update, others: list[int]) -> bool:
 
 def _any_between(indices: list[int], earlier: Event, later: Event) -> bool:
     return any(earlier.index < index < later.index for index in indices)
-
-
-def _serves_another(backward: Event, window: Update, others: list[int]) -> bool:
-    """Whether another optimizer steps on it, before anything else happens to the gradients."""
-    after = window.of_kind(EventKind.ZERO_GRAD, EventKind.BACKWARD)
-    following = min(event.index for event in after if event.index > backward.index)
-    return any(backward.index < step < following for step in others)

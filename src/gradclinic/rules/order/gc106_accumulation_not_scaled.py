@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import ACCUMULATION, EventKind, Source, Tape, Update, updates
+from gradclinic.facts import ACCUMULATION, EventKind, Source, Tape, Update, accumulated, updates
 from gradclinic.facts.samples import Accumulation
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
@@ -128,7 +128,7 @@ SCALE_INVARIANT = ("adam", "adamw", "nadam", "radam", "adamax", "rmsprop", "adaf
 @rule.check
 def summed_not_averaged(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
-        windows = [update for update in updates(tape, optimizer) if _unscaled(update)]
+        windows = [update for update in updates(tape, optimizer) if _unscaled(tape, update)]
         if len(windows) < 2:
             continue
         window = windows[0]
@@ -165,7 +165,7 @@ def measured_as_a_sum(seen: Accumulation) -> Iterator[Finding]:
     )
 
 
-def _unscaled(update: Update) -> bool:
-    backwards = update.added_up()
+def _unscaled(tape: Tape, update: Update) -> bool:
+    backwards = accumulated(tape, update)
     touched = update.opaque or update.of_kind(EventKind.GRAD_WRITE)
     return bool(backwards) and not touched and all(event.attrs.get("scaled") is False for event in backwards)

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gradclinic.facts import ACCUMULATION, Event, EventKind, Source, Tape, Update, updates
+from gradclinic.facts import ACCUMULATION, Event, EventKind, Source, Tape, Update, accumulated, updates
 from gradclinic.findings import Finding, Fix, Move, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -83,7 +83,7 @@ for epoch in range(2):
 @rule.check
 def clipped_within_window(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
-        windows = [(w, clips) for w in updates(tape, optimizer) if (clips := _clips_between(w))]
+        windows = [(w, clips) for w in updates(tape, optimizer) if (clips := _clips_between(tape, w))]
         if len(windows) < 2:
             continue
         window, clips = windows[0]
@@ -102,9 +102,9 @@ def clipped_within_window(tape: Tape) -> Iterator[Finding]:
         )
 
 
-def _clips_between(window: Update) -> list[Event]:
+def _clips_between(tape: Tape, window: Update) -> list[Event]:
     """Clips that lie between two backwards of the window, if there is one between each two."""
-    backwards = window.added_up()
+    backwards = accumulated(tape, window)
     between = [
         [c for c in window.of_kind(EventKind.CLIP) if earlier.index < c.index < later.index]
         for earlier, later in pairwise(backwards)
