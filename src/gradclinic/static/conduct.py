@@ -297,7 +297,9 @@ def _evaluates_by_flag(tape: Tape, forward: Event, trained: Trained) -> bool:
     """Whether a loop that trains as well is gone through in eval mode, without a backward until it ends."""
     attrs = forward.attrs
     here = (forward.actor, forward.where) in trained
-    if not attrs.get("plainly", attrs.get("sweep")) or attrs["aside"] or not here:
+    # A loop that trains nothing goes over something, whatever that is; of others only data tells so.
+    aside = attrs["aside"] and not attrs.get("sweep")
+    if not attrs.get("plainly", attrs.get("sweep")) or aside or not here:
         return False
     for event in tape.events[forward.index + 1 :]:
         if event.kind in (EventKind.BACKWARD, EventKind.STEP, EventKind.OPAQUE):

@@ -10,6 +10,7 @@ from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import modes, words
 from gradclinic.static.bystanders import leaves_alone
 from gradclinic.static.conditions import OF_GRADIENTS, name_of
+from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.gradients import clip
 from gradclinic.static.held import models_among, models_in, optimizers_among, optimizers_in, parts
 from gradclinic.static.own_losses import is_mean
@@ -301,10 +302,17 @@ def _outcome(
             *(model.whole() for model in models)
         )
         return Model(keys, walk.assigning or name)
-    if not models and words.MODEL_FACTORY.search(name):
+    made_of_data = tensors and _is_of_models(walk, origin)  # `net = gtnet(adjacency)`
+    if not models and (made_of_data or words.MODEL_FACTORY.search(name)):
         place = f"@{node.lineno}:{node.col_offset}"
         return Model(frozenset({f"{name}{place}"}), walk.assigning or name)
     return returned(walk, func, args)
+
+
+def _is_of_models(walk: Walk, origin: str) -> bool:
+    """Whether it is a class of the project that goes forward."""
+    seen = class_elsewhere(origin, walk.frame.module.path or walk.path) if origin else None
+    return seen is not None and "forward" in seen.methods
 
 
 def returned(walk: Walk, func: Value, args: Arguments) -> Value:
