@@ -89,10 +89,29 @@ def train(model, loader, optimizer, lr_scheduler, folder):
             {steps}
 """
 
+PARAMETERS_THAT_THE_MODEL_CHOOSES = """
+from project import load_optimizer
+
+def train(model, loader, epochs, settings):
+    optimizer = load_optimizer(settings, model.{method}())
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            {steps}
+"""
+
 
 @pytest.mark.parametrize(
     "source",
     [
+        pytest.param(
+            PARAMETERS_THAT_THE_MODEL_CHOOSES.format(
+                method="get_trainable_params", steps="schedule.step()  # GC112\n            optimizer.step()"
+            ),
+            id="an optimizer of what the model chooses",
+        ),
         pytest.param(
             A_MODEL_WITH_ITS_OWN_SCHEDULE.format(before="model.scheduler.step()  # GC112", after="pass"),
             id="the model holds it",
@@ -121,6 +140,18 @@ def test_the_fault_is_told(source: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
+        pytest.param(
+            PARAMETERS_THAT_THE_MODEL_CHOOSES.format(
+                method="get_trainable_params", steps="optimizer.step()\n            schedule.step()"
+            ),
+            id="such an optimizer steps first",
+        ),
+        pytest.param(
+            PARAMETERS_THAT_THE_MODEL_CHOOSES.format(
+                method="get_num_params", steps="optimizer.step()\n            schedule.step()"
+            ),
+            id="a count is no parameter",
+        ),
         pytest.param(
             A_MODEL_WITH_ITS_OWN_SCHEDULE.format(before="pass", after="model.scheduler.step()"),
             id="at the end of the epoch",

@@ -48,6 +48,8 @@ _OF_A_PIPELINE = words.names("target losses return_outputs")
 _COUNTS = frozenset({"sum", "numel"})
 _GIVES_A_LOSS = frozenset({"training_step", "validation_step"})
 """By the convention of Lightning: the caller goes backward and steps."""
+_GIVES_PARAMETERS = words.Pattern(r"get_((?!num|n_|count|total|size|max)\w+_)?(params|parameters)$")
+"""`model.get_trainable_params()`, and not `model.get_num_params()`."""
 _MODEL_QUIET = words.names(
     "state_dict load_state_dict modules children named_modules named_children apply no_sync "
     "register_buffer register_forward_hook buffers named_buffers save_pretrained add_module "
@@ -222,7 +224,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         walk.emit(EventKind.MODE, node, actor=base.name, models=base.whole(), attrs={"training": training})
         modes.switch(base, training if not modes.varies(walk, node) else None, walk.at(node))
         return base
-    if attr in ("parameters", "named_parameters", "trainable_parameters", "get_parameters"):
+    if attr in ("parameters", "named_parameters", "trainable_parameters") or _GIVES_PARAMETERS.match(attr):
         return Params(base.whole())
     if attr == "zero_grad":
         walk.emit(EventKind.ZERO_GRAD, node, actor=base.name, models=base.whole())
