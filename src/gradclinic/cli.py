@@ -19,16 +19,17 @@ from gradclinic.errors import GradclinicError, UsageError, debugging, fault
 
 
 def entry() -> NoReturn:
-    """The command as a process of its own. One that only reads leaves all it has made to the system at once:
-    Python would take a tenth of the time to take it apart."""
-    only_reads = sys.argv[1:2] == ["lint"]
-    if only_reads:
+    """The command as a process of its own. `lint` leaves all it has made to the system when it is done:
+    Python takes a tenth of the time to take it apart."""
+    ends_at_once = sys.argv[1:2] == ["lint"]
+    if ends_at_once:
         gc.disable()
     code = main()
-    if only_reads:
+    if ends_at_once:
         with contextlib.suppress(OSError):  # which Python tells of when it tries again
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
             os._exit(code)
     sys.exit(code)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -150,3 +153,44 @@ def test_an_interrupt_is_one_line(tmp_path):
         _, err = process.communicate()
     assert process.returncode == 2
     assert err == b"gradclinic: interrupted after 0 of 1 files\n"
+
+
+def test_an_interrupt_leaves_no_worker_behind(tmp_path):
+    program = "import torch\n" + "\n".join(f"x{n} = torch.rand({n})" for n in range(400))
+    for number in range(400):
+        (tmp_path / f"file{number}.py").write_text(f"{program}\nloss.backward()\noptimizer.step()\n")
+    with subprocess.Popen(
+        [sys.executable, "-m", "gradclinic", "lint", "--jobs", "2", "."],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        _wait_until(lambda: len(_in_group(process.pid)) > 2)
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            _wait_until(lambda: not _in_group(process.pid))
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        _, err = process.communicate()
+    assert b"gradclinic: interrupted after" in err
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _in_group(group: int) -> list[int]:
+    """The processes of it that run, by what the system tells of each."""
+    found: list[int] = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            state, _, of = file.read_text().rpartition(")")[2].split()[:3]
+            found += [int(file.parent.name)] if int(of) == group and state != "Z" else []
+    return found

@@ -140,3 +140,36 @@ def test_it_is_told(name: str) -> None:
 def test_it_is_not_told_when_put_right(name: str, wrong: str, right: str) -> None:
     assert wrong in FAULTS[name]
     assert told(TORCH + FAULTS[name].replace(wrong, right)) == set()
+
+
+TASKS = """
+DATA = {task: torch.rand(1000, 4) for task in TASKS}
+
+def get_batch(size, task):
+    at = torch.randint(1000, (size,))
+    return DATA[task][at], DATA[task][at]
+
+model = nn.Linear(4, 4)
+optimizer = torch.optim.AdamW(model.parameters())
+for round in range(1000):
+    optimizer.zero_grad()
+    for ITEM in GOES_OVER:
+        x, y = get_batch(8, ASKED)
+        F.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("item", "over", "asked"),
+    [
+        ("task", "TASKS", "task"),
+        ("domain", '("photo", "sketch")', "domain"),
+        ("i", "range(len(TASKS))", "TASKS[i]"),
+        ("i, task", "enumerate(TASKS)", "task"),
+        ("env", "ENVS", "task=env.name"),
+    ],
+)
+def test_batches_of_several_tasks_are_no_window(item: str, over: str, asked: str) -> None:
+    source = TASKS.replace("ITEM", item).replace("GOES_OVER", over).replace("ASKED", asked)
+    assert told(TORCH + source) == set()

@@ -170,6 +170,20 @@ def test_two_names_for_one_setting_lead_to_no_way_of_their_own() -> None:
     assert told(TORCH + SETTINGS_OF_ONE_NAME) == set()
 
 
+@pytest.mark.parametrize(
+    "before",
+    ["assert args.amp == args.fp16", 'if args.amp != args.fp16:\n        raise ValueError("one of the two")'],
+)
+def test_two_settings_that_are_one_lead_to_no_way_of_their_own(before: str) -> None:
+    """The scaler is stepped through under the one, scales under the other, and is updated in any case."""
+    source = SETTINGS_OF_ONE_NAME.replace(" if args.amp else None", "")
+    source = source.replace("scaler is not None", "args.fp16")
+    source = source.replace("        if args.amp:\n            scaler.update()", "        scaler.update()")
+    source = source.replace("    optimizer = torch", f"    {before}\n    optimizer = torch")
+    assert "if args.fp16:" in source
+    assert told(TORCH + source) == set()
+
+
 @pytest.mark.parametrize("more", ["", ', "l1": nn.L1Loss()'])
 @pytest.mark.parametrize("start", ["0", "0.0"])
 @pytest.mark.parametrize("adds", ["+=", "= total +"])

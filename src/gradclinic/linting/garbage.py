@@ -1,7 +1,7 @@
 """When Python looks for garbage while files are read.
 
 A tree and what is made of it live until their file is done: looking in between finds nothing, and most runs
-are over before there is enough of it to matter.
+are over before there is enough of it to matter. The command itself never asks Python to look (`cli.entry`).
 """
 
 from __future__ import annotations

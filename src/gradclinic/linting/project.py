@@ -68,13 +68,17 @@ def _examine_all(files: list[str], config: Config, jobs: int) -> Iterator[Examin
                 yield examine(file, config, beside)
                 collect_if_much()
         return
-    from concurrent.futures import ProcessPoolExecutor  # slow to import, and one file does not need it
+    import multiprocessing  # slow to import, and one file does not need it
+    from concurrent.futures import ProcessPoolExecutor
 
     with ProcessPoolExecutor(workers, initializer=_begin_work) as pool:
         try:
             yield from pool.map(partial(_work, config=config), files, chunksize=16)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            # They ignore interrupts, and would wait for work for ever once this process has ended.
+            for worker in multiprocessing.active_children():
+                worker.terminate()
+            pool.shutdown(cancel_futures=True)
             raise
 
 

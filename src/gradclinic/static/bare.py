@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 _SAID = re.compile(
-    r"""#[^\n]*+"""
+    r"""#[^\n\r]*+"""
     r'''|"""(?:[^"\\]++|\\.|"(?!""))*+"""'''
     r"""|'''(?:[^'\\]++|\\.|'(?!''))*+'''"""
-    r"""|("(?:[^"\\\n]++|\\.)*+"|'(?:[^'\\\n]++|\\.)*+')""",
+    r"""|("(?:[^"\\\n\r]++|\\.)*+"|'(?:[^'\\\n\r]++|\\.)*+')""",
     re.S,
 )
 """What is within quotes on one line is kept: it may name a method, or a class of torch."""

@@ -21,7 +21,7 @@ from gradclinic.static.opaque import call_outside, clip_parameters, clips_merely
 from gradclinic.static.own_optimizers import own_optimizer
 from gradclinic.static.roles import infer
 from gradclinic.static.schedules import own_schedule
-from gradclinic.static.syntax import is_left_open
+from gradclinic.static.syntax import is_left_open, names_in
 from gradclinic.static.values import (
     NONE,
     NOTHING,
@@ -63,7 +63,8 @@ def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) ->
         if name in words.CLIPS and clips_merely(parts(args.all())):
             walk.reached.add(func.node)  # a copy of torch's own, as a rule
             return clip_parameters(walk, args, node)
-        if words.FETCH_FUNCTION.match(name) and not walk.can(func.node) & (Can.ACT | Can.FETCH):
+        fetches = words.FETCH_FUNCTION.match(name) and not walk.can(func.node) & (Can.ACT | Can.FETCH)
+        if fetches and not _asks_for_one_of(walk, node):
             walk.emit(EventKind.BATCH, node)  # `get_batch("train")` of the file's own
         return call_function(walk, func, args, node)
     if isinstance(func, ClassDef):
@@ -94,6 +95,15 @@ def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) ->
 def _names_a_class(name: str) -> bool:
     """`Model = load_model(name)` gave a class, for so classes are written; `G` and `netG` are models."""
     return len(name) > 2 and name[0].isupper() and name[1].islower()
+
+
+def _asks_for_one_of(walk: Walk, node: ast.Call) -> bool:
+    """`for task in tasks: get_batch(task)`: each of them has data of its own, and an objective."""
+    loop = walk.loops[-1][2] if walk.loops else None
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    targets = set(names_in(loop.target))
+    return any(targets & set(names_in(given)) for given in (*node.args, *(k.value for k in node.keywords)))
 
 
 def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:

@@ -29,7 +29,10 @@ _UPDATES = re.compile(r"zero_grad|optim|[sS]cale|clip_grad|accum|no_sync|autocas
 _OF_TORCH = re.compile(
     r"CrossEntropyLoss|NLLLoss|BCELoss|BCEWithLogitsLoss|\b(?:binary_)?(?:cross_entropy|nll_loss)"
 )
-_BY_NAME = re.compile(r"getattr\(\s*(?:torch\.)?(?:nn|F|functional)\b")
+_BY_NAME = re.compile(
+    r"getattr\(\s*(?:torch\.)?(?:\w*nn|F|functional)\b"
+    r"|(?:getattr\(\s*[\w.]+\s*,|__dict__\s*\[|vars\([\w.]+\)\s*\[)\s*[\"']\w*(?:Loss|entropy|nll)"
+)
 """A loss within quotes is one of torch's where it is asked for by its name."""
 _DRIVES = ("train", "optim", "fit(")
 """Without these it does not drive the training of another module either."""

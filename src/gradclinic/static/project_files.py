@@ -21,8 +21,11 @@ def parsed(path: str, changed: int, size: int, telling: re.Pattern[str] | None =
     """None as well for a module without anything `telling`; a package may pass on what others define."""
     if size > LARGEST or (telling and not _tells(path, changed, size, telling)):
         return None
+    text = _read(path, changed, size)
+    if size and not text:
+        return None  # for it cannot be read
     try:
-        return tree_of(_read(path, changed, size), path)
+        return tree_of(text, path)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -21,7 +21,7 @@ from gradclinic.static.one_step import acts_early, clips_first, counted_by, is_o
 from gradclinic.static.paths import explore
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
-from gradclinic.static.scalers import switch_off
+from gradclinic.static.scalers import note_steps, switch_off
 from gradclinic.static.statements import execute
 from gradclinic.static.survey import Survey
 from gradclinic.static.values import (
@@ -212,6 +212,7 @@ def _walk(
         walk.recorder.contained(_kept_by_its_class(walk, root, tree))
     _leave_to_source(walk, tree)
     switch_off(walk)
+    note_steps(walk)
     complete = finished and isinstance(root.node, ast.Module) and _all_reached(survey, reached)
     return walk.recorder.tape(complete=complete)
 

@@ -67,6 +67,14 @@ def switch_off(walk: Walk) -> None:
             walk.recorder.switch_off(id)
 
 
+def note_steps(walk: Walk) -> None:
+    """Say of scalers that something in the file steps through them, if not on this path."""
+    for id, scaler in list(walk.recorder.actors.items()):
+        name = scaler.name.rpartition(".")[2]
+        if scaler.kind is ActorKind.SCALER and "step" in walk.survey.methods_of.get(name, ()):
+            walk.recorder.actors[id] = replace(scaler, attrs={**scaler.attrs, "steps": True})
+
+
 def _comes_with_a_scale(walk: Walk, scaler: ActorRef) -> bool:
     """Whether a function that is given a scaler clips and steps on what others have computed and scaled."""
     kinds = {draft.kind for draft in walk.recorder.drafts}

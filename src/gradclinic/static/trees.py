@@ -36,7 +36,7 @@ _shelf = _Shelf()
 
 
 def tree_of(text: str, path: str) -> ast.Module:
-    """SyntaxError, ValueError and the like are those of `parse`."""
+    """Nobody may change it, for all share it. SyntaxError, ValueError and the like are those of `parse`."""
     found = _shelf.get(text, path)
     if found is None:
         found = parse(text, path)

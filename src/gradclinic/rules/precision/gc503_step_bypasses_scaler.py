@@ -101,12 +101,14 @@ def stepped_with_scale(tape: Tape) -> Iterator[Finding]:
 def _scaled_way(tape: Tape, scaler: str, update: Update) -> tuple[Event, ...]:
     """What makes a path one that scales, where the same step is right on others: `if amp: scale() … step()`.
 
-    Only where the scaler is there in any case, and is told of the step that went around it: or the way may be
-    one that two names for one setting lead to.
+    Only where the scaler is there in any case, is told of the step that went around it, and nothing steps
+    through it: or the way may be one that two names for one setting lead to.
     """
     actor = tape.actors.get(scaler)
     told = any(e.index > update.step.index for e in tape.of_actor(scaler, EventKind.SCALER_UPDATE))
-    if actor is None or actor.built is None or actor.attrs.get("escapes") or not told:
+    if actor is None or actor.built is None or not told:
+        return ()
+    if actor.attrs.get("escapes") or actor.attrs.get("steps"):
         return ()
     return (update.backwards[-1],)
 
