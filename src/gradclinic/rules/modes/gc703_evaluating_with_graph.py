@@ -121,7 +121,7 @@ def graphs_for_nothing(seen: Evaluation) -> Iterator[Finding]:
         f"the evaluation of {seen.model} builds graphs that no backward uses",
         seen.where,
         evidence=evidence,
-        fix="put it under torch.no_grad()",
+        fix="put the evaluation under torch.no_grad()",
         severity=None if seen.called_in_sight else Severity.INFO,
         confidence=0.88 if seen.called_in_sight else 0.6,
         subject=seen.model,
