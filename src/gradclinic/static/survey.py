@@ -57,6 +57,7 @@ class Survey(Collection):
         self._can: dict[ast.AST, int] = {}
         self._builders: dict[FunctionNode, bool] = {}
         self._beats: dict[ast.AST, bool] = {}
+        self._depths: dict[ast.AST, int] = {}
         for other in self._trees[1:]:
             self.add(other)
         self.foreign = set(self.qualnames)
@@ -240,10 +241,13 @@ class Survey(Collection):
 
     def depth(self, loop: ast.AST) -> int:
         """How many levels of batch loops are nested inside."""
-        return self._depth(loop, set())
+        known = self._depths.get(loop)
+        if known is None:
+            known = self._depths[loop] = self._depth(loop, set())
+        return known
 
     def _depth(self, node: ast.AST, seen: set[ast.AST]) -> int:
-        if node in seen:
+        if node in seen or not self.can(node) & (Can.BACKWARD | Can.FETCH):
             return 0
         seen.add(node)
         facts = self.pieces.get(node) or Facts()
