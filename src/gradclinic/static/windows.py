@@ -11,6 +11,8 @@ from gradclinic.static.syntax import last_name, names_in, nodes_in
 _RATE = words.Pattern(r"lr$|learning_?rate$|^lr_[a-z]+$")
 _FACTORS = words.Pattern(r"^(LambdaLR|MultiplicativeLR|ConstantLR|LinearLR)$")
 """Schedules that multiply the rate by what they are given."""
+_TELLING = frozenset({ast.Assign, ast.BinOp, ast.Call, ast.Assert, ast.If})
+"""Where it may be said that windows are whole."""
 
 
 def divides_rate(trees: Iterable[ast.Module], windows: Collection[str]) -> bool:
@@ -21,7 +23,7 @@ def divides_rate(trees: Iterable[ast.Module], windows: Collection[str]) -> bool:
 def keeps_whole(trees: Iterable[ast.Module], windows: Collection[str]) -> bool:
     """Whether batches are counted in whole windows: `len(loader) // k * k`, `n - n % k`, or a program that
     refuses any other number."""
-    nodes = [node for tree in trees for node in nodes_in(tree)]
+    nodes = [node for tree in trees for node in nodes_in(tree) if type(node) in _TELLING]
     counts = {
         last_name(node.targets[0])
         for node in nodes

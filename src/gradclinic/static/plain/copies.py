@@ -25,8 +25,8 @@ def may_tell(text: str) -> bool:
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[LiveCopy]:
+    trainers = _Trainers(tree)
     kept = [(scope, *one) for scope in scopes(tree) for one in _kept(scope)]
-    trainers = {_name(scope) for scope in scopes(tree) if kept and _TRAINS & set(names_in(scope.node))}
     for scope, name, of, node in kept:
         used = _used(scope, name, of, node, trainers) or _loaded_by_others(scope, name, of, node, tree)
         if used is not None:
@@ -34,8 +34,21 @@ def read(tree: ast.Module, text: str, path: str) -> Iterator[LiveCopy]:
     yield from twins(tree, path)
 
 
-def _name(scope: Scope) -> str:
-    return scope.qualname.rpartition(".")[2]
+class _Trainers:
+    """The functions of a file that train something, each asked when it is called somewhere."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._named: dict[str, list[Scope]] = {}
+        self._known: dict[str, bool] = {}
+        for scope in scopes(tree):
+            self._named.setdefault(scope.qualname.rpartition(".")[2], []).append(scope)
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str) or name not in self._named:
+            return False
+        if name not in self._known:
+            self._known[name] = any(_TRAINS & set(names_in(scope.node)) for scope in self._named[name])
+        return self._known[name]
 
 
 def _kept(scope: Scope) -> Iterator[tuple[str, str, ast.Assign]]:
@@ -75,7 +88,7 @@ def _state_of(value: ast.expr) -> ast.expr | None:
     return None
 
 
-def _used(scope: Scope, name: str, of: str, node: ast.Assign, trainers: set[str]) -> ast.AST | None:
+def _used(scope: Scope, name: str, of: str, node: ast.Assign, trainers: _Trainers) -> ast.AST | None:
     """Where what was kept is wanted back, after the model has been trained on."""
     assigns = [other for other in scope.nodes if _binds(other, of)]
     around = [loop for loop in _loops(scope) if _within(node, loop) and _trains(loop, of, trainers)]
@@ -130,11 +143,11 @@ def _loops(scope: Scope) -> list[ast.For | ast.While]:
     return [node for node in scope.nodes if isinstance(node, (ast.For, ast.While))]
 
 
-def _trains(loop: ast.For | ast.While, of: str, trainers: set[str]) -> bool:
+def _trains(loop: ast.For | ast.While, of: str, trainers: _Trainers) -> bool:
     return any(_trained(part, of, trainers) for part in nodes_in(loop))
 
 
-def _trained(part: ast.AST, of: str, trainers: set[str]) -> bool:
+def _trained(part: ast.AST, of: str, trainers: _Trainers) -> bool:
     """`loss.backward()`, or a function of the file that trains and is given the model."""
     if not isinstance(part, ast.Call):
         return False
@@ -148,7 +161,9 @@ def _trained(part: ast.AST, of: str, trainers: set[str]) -> bool:
 def _when_better(scope: Scope, node: ast.Assign) -> bool:
     """`if score > best: best = score; kept = ...`: what is compared is what is remembered beside it."""
     for test in scope.nodes:
-        if not isinstance(test, ast.If) or not any(node in nodes_in(part) for part in test.body):
+        if not isinstance(test, ast.If) or not _within(node, test):
+            continue
+        if not any(node in nodes_in(part) for part in test.body if _within(node, part)):
             continue
         if not (isinstance(test.test, ast.Compare) and isinstance(test.test.ops[0], _ORDERS)):
             continue

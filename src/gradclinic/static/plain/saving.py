@@ -112,16 +112,20 @@ def _existing(tree: ast.Module) -> frozenset[str]:
     """What of the training has a state that matters: moments, a schedule's position, a scale."""
     found: set[str] = set()
     for scope, node in [(one, call) for one in scopes(tree) for call in one.calls()]:
-        name = last_name(node.func)
-        if scope.in_loop(node) and _is_made_each_epoch(scope, node):
-            continue
-        if name in words.TORCH_SCHEDULES:
-            found.add("schedule")
-        elif name in words.GRAD_SCALERS:
-            found.add("scaler")
-        elif name in words.TORCH_OPTIMIZERS and (name != "SGD" or _has_momentum(node)):
-            found.add("optimizer")
+        kind = _made(node)
+        if kind and kind not in found and not (scope.in_loop(node) and _is_made_each_epoch(scope, node)):
+            found.add(kind)
     return frozenset(found)
+
+
+def _made(call: ast.Call) -> str:
+    """What of it a call makes; of an optimizer without moments nothing needs to be kept."""
+    name = last_name(call.func)
+    if name in words.TORCH_SCHEDULES:
+        return "schedule"
+    if name in words.GRAD_SCALERS:
+        return "scaler"
+    return "optimizer" if name in words.TORCH_OPTIMIZERS and (name != "SGD" or _has_momentum(call)) else ""
 
 
 def _is_made_each_epoch(scope: Scope, call: ast.Call) -> bool:
