@@ -101,14 +101,13 @@ def _known(source: Value) -> int:
 
 def _range_count(walk: Walk, source: Range, can: int) -> int:
     bound = source.bound.value if isinstance(source.bound, Num) else None
-    whole_windows = 2 * walk.period
     if bound is None:
-        return whole_windows
+        return walk.rounds
     if bound <= LONGEST_EXACT:
         return bound
     if isinstance(source.bound, Num) and "accumulation" in source.bound.units:
         return walk.window
-    return whole_windows + (bound % walk.period if can & Can.GUARD else 0)
+    return walk.rounds + (bound % walk.period if can & Can.GUARD else 0)
 
 
 def run_while(walk: Walk, node: ast.While) -> None:
@@ -119,7 +118,7 @@ def run_while(walk: Walk, node: ast.While) -> None:
     elif walk.survey.depth(node) == 1:
         count = 3 if modes.evaluates_at_times(walk, node) else 2
     else:
-        count = 2 * walk.period
+        count = walk.rounds
     walk.batches += owns
     walk.loops.append((walk.frame, False, node))
     sweeps = modes.enter_loop(walk, node)

@@ -143,8 +143,8 @@ def walk_root(
         return explore(walk_path, afford, shape_of)
 
     def afford(waiting: int) -> bool:
-        """Half of what paths took so far is the least that as many more will take."""
-        each = (allowed - budget.steps) / max(1, walked) / 2
+        """Hardly less than the paths took so far is what as many more will take."""
+        each = (allowed - budget.steps) / max(1, walked) * 0.9
         return budget.left() and each * waiting <= budget.steps
 
     tapes = walk_from(root)
@@ -180,6 +180,8 @@ def _walk(
     # A window that begins with its step is cut by an epoch where two are left over, of three.
     window = 3 if survey.steps_first else 2
     period = max([window, *(k for k in survey.moduli if k <= LONGEST_PERIOD)])
+    # Twice around it; three times shows what a loop without windows repeats, and what grows in it.
+    rounds = 2 * period if survey.guarded else 3
     tail = window - 1 if survey.guarded and not survey.keeps_whole_windows else 0
     walk = Walk(
         path=path,
@@ -189,7 +191,8 @@ def _walk(
         choices=choices,
         frame=Frame(""),
         budget=budget,
-        data_length=2 * period + tail,
+        rounds=rounds,
+        data_length=rounds + tail,
         window=window,
         period=period,
         execute=execute,

@@ -29,6 +29,7 @@ from gradclinic.static.windows import divides_rate, keeps_whole
 
 _MORE_THAN_BUILDS = Can.TELL | Can.BACKWARD | Can.STEP | Can.FETCH | Can.FREEZE | Can.GUARD
 _ACTING = ACTS.keys() | words.CLIPS
+_SYNCS = frozenset({"accumulate", "sync_gradients"})
 _HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
 
 
@@ -76,8 +77,8 @@ class Survey(Collection):
         self.moduli = self._moduli()
         self.tallies = self._tallies()
         """What is summed up to a limit, at which a step comes and it is set to zero again."""
-        self.guarded = bool(self.tallies) or any(facts.can & Can.GUARD for facts in self.pieces.values())
-        """Whether anything in the file is done every k-th time only."""
+        self.guarded = bool(self.tallies) or any(map(self._guards, self.pieces))
+        """Whether anything that matters is done every k-th time only."""
         self.steps_first = any(map(self._steps_first, self.pieces)) if self.guarded else False
         """Whether the first of every k batches may be the one that steps."""
 
@@ -100,10 +101,21 @@ class Survey(Collection):
         """The periods in which something may happen: not those of `if size % 8: raise` or of a print."""
         found: set[int] = set()
         for node, facts in list(self.pieces.items()):
-            idle = isinstance(node, ast.If) and not self.can_any([*node.body, *node.orelse]) & _HAPPENS
-            for period in facts.periods if not idle else ():
+            for period in facts.periods if not self._merely_tells(node) else ():
                 found.add(self.constants.get(period, 0) if isinstance(period, str) else period)
         return found
+
+    def _merely_tells(self, node: ast.AST) -> bool:
+        """`if i % 100 == 0: print(loss)`, or an assertion."""
+        if isinstance(node, ast.If):
+            return not self.can_any([*node.body, *node.orelse]) & _HAPPENS
+        return isinstance(node, ast.Assert)
+
+    def _guards(self, node: ast.AST) -> bool:
+        facts = self.pieces[node]
+        if not facts.can & Can.GUARD:
+            return False
+        return bool(facts.periods and not self._merely_tells(node)) or not facts.mentions.isdisjoint(_SYNCS)
 
     def _tallies(self) -> set[str]:
         found: set[str] = set()

@@ -86,12 +86,14 @@ class Walk:
     choices: Choices
     frame: Frame
     budget: Budget
+    rounds: int
+    """How often a loop goes around that nothing in sight ends."""
     data_length: int
     """How many batches every loader has."""
     window: int
     """The modulus that stands for every period not known or too long to walk."""
     period: int
-    """The longest period that is walked as it is: loops go twice around it."""
+    """The longest period that is walked as it is."""
     execute: Callable[[Walk, list[ast.stmt]], None]
     call: Callable[[Walk, Func, Arguments, ast.AST], Value]
     assigning: str = ""
