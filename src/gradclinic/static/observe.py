@@ -20,7 +20,8 @@ from gradclinic.static.values import Module
 
 _HAPPENS = ("backward", "step", "compute_loss")
 """Without these words nothing on a tape can stand in a file itself."""
-_ACTING = ("step", "train", "eval")
+_SETS_MODES = ("train", "eval")
+_STEPPED = re.compile(r"(?:\b(\w+)(?:\(\))?\.)?(?<!def )\b(?:manual_)?step\s*[\[(\\]")
 _MENDING = re.compile(
     r"\b(?:unscale_|clip_grad\w*|clip_master\w*)\s*[\[(\\]|(?:[sS]caler|SCALER)\w*(?:\[[^\]\n]*\])?(?:\.\w+)*\s*[\[(\\]"
 )
@@ -47,11 +48,23 @@ def acts(text: str) -> bool:
     """Whether a root to walk from may stand in the file: `timesteps` and `def backward(ctx)` are none."""
     if not any(word in text for word in _HAPPENS):
         return False
-    if any(words.called(word, text) for word in _ACTING):
+    if _steps(text) or any(words.called(word, text) for word in _SETS_MODES):
         return True
     if any(word in text for word in _UPDATES) and words.called("backward", text):
         return True
     return any(word in text for word in _MENDS) and _MENDING.search(text) is not None
+
+
+def _steps(text: str) -> bool:
+    """Whether an optimizer may be stepped; a sampler of diffusion steps nothing but its schedule."""
+    if not words.called("step", text):
+        return False
+    if "optim" in text or "backward" in text:
+        return True
+    return any(
+        not words.SCHEDULE_NAME.search(stepped) and not words.NOT_AN_OPTIMIZER.search(stepped)
+        for stepped in _STEPPED.findall(text)
+    )
 
 
 def _computes(text: str) -> bool:
@@ -112,7 +125,7 @@ def observe_source(
     tree = tree_of(text, path)
     try:
         cases = [
-            *(_loops(tree, path, modules) if loops else ()),
+            *(_loops(tree, path, modules, acts=asked.acts) if loops else ()),
             *(
                 _losses(tree, text, path, beside, computes=asked.computes)
                 if asked.computes or hands_on
@@ -145,10 +158,12 @@ def _endings(
     return ending_cases(tree, text, path, beside, trainers)
 
 
-def _loops(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> Iterator[tuple[object, ...]]:
+def _loops(
+    tree: ast.Module, path: str, modules: Mapping[str, Module], *, acts: bool
+) -> Iterator[tuple[object, ...]]:
     from gradclinic.static.training_loops import loop_cases
 
-    return loop_cases(tree, path, modules)
+    return loop_cases(tree, path, modules, acts=acts)
 
 
 def _tests(text: str, path: str) -> bool:

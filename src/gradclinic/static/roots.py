@@ -53,6 +53,8 @@ from gradclinic.static.walk import (
 STEPS_PER_ROOT = 30_000
 STEPS_PER_FILE = 60_000
 """Far more than a file that trains takes: one that merely looks like it must come to an end."""
+STEPS_ELSEWHERE = 5_000
+"""The same for one that calls modules which train, and does nothing of it itself."""
 _HOOKS = frozenset({"__init__", "configure_optimizers", "forward"})
 
 

@@ -9,7 +9,7 @@ from gradclinic.facts import EventKind, Location, Tape
 from gradclinic.static import words
 from gradclinic.static.conduct import evaluates_by_flag, evaluations, measured_only, modes_of_training
 from gradclinic.static.relevance import Relevance
-from gradclinic.static.roots import STEPS_PER_FILE, find_roots, shape_of, walk_root
+from gradclinic.static.roots import STEPS_ELSEWHERE, STEPS_PER_FILE, find_roots, shape_of, walk_root
 from gradclinic.static.survey import Survey
 from gradclinic.static.values import Module
 from gradclinic.static.walk import Budget
@@ -26,12 +26,17 @@ _TELLING = frozenset(
 )
 
 
-def loop_cases(tree: ast.Module, path: str, modules: Mapping[str, Module]) -> Iterator[tuple[object, ...]]:
-    """The tapes of the file, each root with its paths, and in which mode its models are trained."""
+def loop_cases(
+    tree: ast.Module, path: str, modules: Mapping[str, Module], *, acts: bool = True
+) -> Iterator[tuple[object, ...]]:
+    """The tapes of the file, each root with its paths, and in which mode its models are trained.
+
+    Without `acts` only what it imports trains anything: it calls that, or it is not worth much time.
+    """
     survey = Survey(tree, modules)
     relevance = Relevance(survey)
     reached: set[ast.AST] = set()
-    budget = Budget(STEPS_PER_FILE)
+    budget = Budget(STEPS_PER_FILE if acts else STEPS_ELSEWHERE)
     told: set[tuple[type, Location | None]] = set()
     parts: set[ast.AST] = set()
     """What was reached from where there were too many paths: nothing is known of it yet."""
