@@ -17,6 +17,8 @@ MOST_FOLDERS = 40
 MOST_FILES = 300
 ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py"})
 LEVELS_UP = 2
+LEVELS_DOWN = 2
+"""Imports that are followed from a script to its loss."""
 _TRAINS = re.compile(r"loss|criterion|train|\.fit\(", re.I)
 """What a script speaks of that may give a model to a loss, or to one who does."""
 _SCALES = re.compile(r"scaler\.scale\([^\n]*\)\.backward\(", re.I)
@@ -35,7 +37,17 @@ def trainers_of(path: str, beside: Collection[str]) -> list[str]:
     found = [file for file in scripts_that_import(path) if _TRAINS.search(text_of(file))]
     if any(file in beside for file in found):
         return []
-    return sorted(found, key=lambda file: "backward(" not in text_of(file))[:MOST_CALLERS]
+    found = sorted(found, key=lambda file: "backward(" not in text_of(file))[:MOST_CALLERS]
+    return found if any(_reaches_a_loss(file, path) for file in found) else []
+
+
+def _reaches_a_loss(file: str, but: str, levels: int = LEVELS_DOWN) -> bool:
+    """Whether a script, or what it imports, has a loss that minds what it is given; the file itself aside."""
+    text = text_of(file)
+    if words.speaks_of_losses(text):
+        return True
+    imported = {file_of(spelled, file) for spelled in _spelled(text)} - {None, but} if levels else set()
+    return any(_reaches_a_loss(other, but, levels - 1) for other in imported if other is not None)
 
 
 def called_with_a_scale(path: str) -> bool:
