@@ -22,19 +22,34 @@ _HAPPENS = ("backward", "step", "compute_loss")
 """Without these words nothing on a tape can stand in a file itself."""
 _SETS_MODES = ("train", "eval")
 _STEPPED = re.compile(r"(?:\b(\w+)(?:\(\))?\.)?(?<!def )\b(?:manual_)?step\s*[\[(\\]")
-_MENDING = re.compile(
-    r"\b(?:unscale_|clip_grad\w*|clip_master\w*)\s*[\[(\\]|(?:[sS]caler|SCALER)\w*(?:\[[^\]\n]*\])?(?:\.\w+)*\s*[\[(\\]"
+_MENDING = tuple(
+    map(
+        re.compile,
+        (
+            r"unscale_(?<!\wunscale_)\s*[\[(\\]",
+            r"clip_(?<!\wclip_)(?:grad|master)\w*\s*[\[(\\]",
+            r"caler(?<=[sS]caler)\w*(?:\[[^\]\n]*\])?(?:\.\w+)*\s*[\[(\\]",
+            r"SCALER\w*(?:\[[^\]\n]*\])?(?:\.\w+)*\s*[\[(\\]",
+        ),
+    )
 )
-_MENDS = ("unscale_", "clip_grad", "clip_master", "caler", "CALER")
-"""Of these words: one is searched for much faster than what it is part of."""
+"""Each begins with letters, and is searched for many times as fast as what might begin with several."""
 _UPDATES = ("zero_grad", "optim", "scale", "Scale", "clip_grad", "accum", "no_sync", "autocast")
 """What stands beside a backward that has a place in an order; what merely differentiates has none of it."""
-_OF_TORCH = re.compile(
-    r"CrossEntropyLoss|NLLLoss|BCELoss|BCEWithLogitsLoss|\b(?:binary_)?(?:cross_entropy|nll_loss)"
+_CLASSES = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
+_FUNCTIONS = tuple(
+    re.compile(rf"{name}(?<!\w{name})") for name in ("cross_entropy", "binary_cross_entropy", "nll_loss")
 )
-_BY_NAME = re.compile(
-    r"getattr\(\s*(?:torch\.)?(?:\w*nn|F|functional)\b"
-    r"|(?:getattr\(\s*[\w.]+\s*,|__dict__\s*\[|vars\([\w.]+\)\s*\[)\s*[\"']\w*(?:Loss|entropy|nll)"
+_BY_NAME = tuple(
+    map(
+        re.compile,
+        (
+            r"getattr\(\s*(?:torch\.)?(?:\w*nn|F|functional)\b",
+            r"getattr\(\s*[\w.]+\s*,\s*[\"']\w*(?:Loss|entropy|nll)",
+            r"__dict__\s*\[\s*[\"']\w*(?:Loss|entropy|nll)",
+            r"vars\([\w.]+\)\s*\[\s*[\"']\w*(?:Loss|entropy|nll)",
+        ),
+    )
 )
 """A loss within quotes is one of torch's where it is asked for by its name."""
 _DRIVES = ("train", "optim", "fit(")
@@ -52,7 +67,7 @@ def acts(text: str) -> bool:
         return True
     if any(word in text for word in _UPDATES) and words.called("backward", text):
         return True
-    return any(word in text for word in _MENDS) and _MENDING.search(text) is not None
+    return any(pattern.search(text) for pattern in _MENDING)
 
 
 def _steps(text: str) -> bool:
@@ -68,9 +83,15 @@ def _steps(text: str) -> bool:
 
 
 def _computes(text: str) -> bool:
-    if words.speaks_of_losses(text) and (_BY_NAME.search(text) or _OF_TORCH.search(unquoted(text))):
+    if words.called("backward", text):
         return True
-    return words.called("backward", text)
+    if not words.speaks_of_losses(text):
+        return False
+    return any(pattern.search(text) for pattern in _BY_NAME) or _has_loss_of_torch(unquoted(text))
+
+
+def _has_loss_of_torch(text: str) -> bool:
+    return any(name in text for name in _CLASSES) or any(pattern.search(text) for pattern in _FUNCTIONS)
 
 
 @frozen

@@ -16,7 +16,9 @@ _TARGETS = re.compile(r"(^|_)(y|ys|Y|labels?|targets?)($|_)")
 _INPUTS = re.compile(r"(^|_)(x|xs|X|data|inputs?|images?|imgs?|features?|feats?)($|_)")
 _DRAWS = frozenset({"randperm", "permutation"})
 _REORDERS = frozenset({"shuffle", "permutation"})
-_REORDERING = re.compile(r"\b(?:randperm|permutation|shuffle)\(")
+_REORDERING = tuple(
+    re.compile(rf"{word}\((?<!\w{word}\()") for word in ("randperm", "permutation", "shuffle")
+)
 """Of data: `pixel_shuffle(` is a layer."""
 _SEEDS = frozenset({"seed", "manual_seed", "set_state", "setstate", "set_rng_state", "RandomState"})
 NEAR = 3
@@ -31,9 +33,7 @@ class _Shuffle:
 
 
 def may_tell(text: str) -> bool:
-    if not any(word in text for word in ("randperm(", "permutation(", "shuffle(")):
-        return False
-    places = [found.start() for found in _REORDERING.finditer(text)]
+    places = sorted(found.start() for pattern in _REORDERING for found in pattern.finditer(text))
     return any(text.count("\n", one, other) <= NEAR for one, other in pairwise(places))
 
 
