@@ -34,7 +34,16 @@ _MENDING = tuple(
     )
 )
 """Each begins with letters, and is searched for many times as fast as what might begin with several."""
-_UPDATES = ("zero_grad", "optim", "scale", "Scale", "clip_grad", "accum", "no_sync", "autocast")
+_UPDATES = tuple(
+    map(
+        re.compile,
+        (
+            r"zero_grad|clip_grad|no_sync|autocast|scale_loss|loss_scal|Scaler",
+            r"optim(?!iz(?:e|ed|es|ing|ation)(?![a-z]))",
+            r"accum(?!ulate_grad\b|ulated_)",
+        ),
+    )
+)
 """What stands beside a backward that has a place in an order; what merely differentiates has none of it."""
 _CLASSES = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
 _FUNCTIONS = tuple(
@@ -65,7 +74,7 @@ def acts(text: str) -> bool:
         return False
     if _steps(text) or any(words.called(word, text) for word in _SETS_MODES):
         return True
-    if any(word in text for word in _UPDATES) and words.called("backward", text):
+    if words.called("backward", text) and any(pattern.search(text) for pattern in _UPDATES):
         return True
     return any(pattern.search(text) for pattern in _MENDING)
 
