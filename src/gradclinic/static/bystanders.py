@@ -24,7 +24,9 @@ _TRAINS = Pattern(
 def leaves_alone(name: str, path: str) -> bool:
     """Whether the function that the file at `path` knows as `package.module.name` trains nothing."""
     module, _, function = name.rpartition(".")
-    file = file_of(module, path) if module.strip(".") else None
+    # Installed packages are no project of whoever lints them: none of their files is followed.
+    followed = module.strip(".") and "site-packages" not in path
+    file = file_of(module, path) if followed else None
     return file is not None and _is_quiet(file, os.stat(file).st_mtime_ns, function)
 
 
