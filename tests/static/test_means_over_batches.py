@@ -42,6 +42,7 @@ def window(loss: str, *, count: str = EACH, wrong: bool = False) -> str:
     [
         pytest.param(window("(each * mask).sum() / mask.sum()", wrong=True), id="over what a mask leaves"),
         pytest.param(window("torch.sum(each * mask) / torch.sum(mask)", wrong=True), id="the same by torch"),
+        pytest.param(window("torch.mean(each)", wrong=True), id="a mean by torch"),
         pytest.param(window("(each * mask).sum() / (mask.sum() + 1e-8)", wrong=True), id="never by zero"),
         pytest.param(window("(each * mask).sum() / mask.sum().clamp(min=1)", wrong=True), id="or so"),
         pytest.param(
@@ -69,6 +70,10 @@ def test_a_mean_of_one_batch_is_no_mean_of_the_window(source: str) -> None:
     "source",
     [
         pytest.param(window("(each * mask).sum() / mask.sum() / args.accumulation_steps"), id="divided"),
+        pytest.param(window("torch.mean(each) / args.accumulation_steps"), id="divided after torch.mean"),
+        pytest.param(window("torch.mean(each / args.accumulation_steps)"), id="or before"),
+        pytest.param(window("torch.mean(each * mask)"), id="samples may be weighted for the window"),
+        pytest.param(window("torch.mean(each, dim=1).sum()"), id="a sum of means"),
         pytest.param(window("(each * mask).sum() / args.tokens_per_update"), id="over more than the batch"),
         pytest.param(window("(each * mask).sum() / mask.sum() * args.share"), id="it may be weighted"),
         pytest.param(window("(each * mask).sum() / (args.k * mask.sum())"), id="over all of the window"),

@@ -225,6 +225,12 @@ def _scaled_by(op: ast.operator, factor: Value, *, divides: bool) -> bool | None
     return None
 
 
+def averaged(tensor: Tensor) -> Tensor:
+    """A mean over the batch, unless what it is of was weighted: by the share of the window, it may be."""
+    scaled = tensor.scaled if tensor.weight else tensor.scaled or False
+    return Tensor(tensor.models, scaled, tensor.scaler, tensor.loss, tensor.weight)
+
+
 def combine(left: Tensor, right: Tensor) -> Tensor:
     """The sum of two losses is scaled only if both are. Weights that differ are those of the two."""
     known = left.weight and right.weight and _UNCLEAR not in (left.weight, right.weight)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import methods, schedules, words
-from gradclinic.static.arithmetic import combine, of_this_batch
+from gradclinic.static.arithmetic import averaged, combine, of_this_batch
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import OF_GRADIENTS, asks_gradients, name_of, truth
 from gradclinic.static.frameworks import initialize_engine
@@ -125,7 +125,7 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
             result = combine(result, other)
         if last in ("sum", "mul"):
             result = Tensor(result.models, result.scaled or None, result.scaler, result.loss)
-        return result
+        return averaged(result) if last == "mean" else result
     if last in (
         "from_numpy",
         "tensor",

@@ -6,7 +6,7 @@ import ast
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import frameworks, holdings, modes, ranks, words
-from gradclinic.static.arithmetic import of_this_batch
+from gradclinic.static.arithmetic import averaged, of_this_batch
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
 from gradclinic.static.held import models_in, optimizers_in, parts
@@ -279,8 +279,7 @@ def _tensor(walk: Walk, base: Tensor, attr: str, args: Arguments, node: ast.Call
         if attr == "div_":
             base.scaled = True
     elif attr == "mean":
-        result.scaled = base.scaled if base.weight else base.scaled or False
-        result.weight = base.weight
+        result = averaged(base)
     for value in args.all():
         if isinstance(value, Tensor) and result.models is not None:
             result.models = None if value.models is None else result.models | value.models
