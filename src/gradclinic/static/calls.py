@@ -19,7 +19,7 @@ from gradclinic.static.library import call_library
 from gradclinic.static.modules import resolved
 from gradclinic.static.opaque import call_outside, clip_parameters, clips_merely
 from gradclinic.static.own_optimizers import own_optimizer
-from gradclinic.static.roles import infer
+from gradclinic.static.roles import infer, taken_for
 from gradclinic.static.schedules import own_schedule
 from gradclinic.static.syntax import is_left_open, names_in
 from gradclinic.static.values import (
@@ -326,6 +326,10 @@ def bind_parameters(walk: Walk, func: Func, args: Arguments, frame: Frame) -> No
         frame.vars[spec.vararg.arg] = Seq(given[len(names) :])
     every = [*names, *(a.arg for a in spec.kwonlyargs)]
     frame.vars.update({name: value for name, value in args.keywords.items() if name in every})
+    for name in every:
+        value = frame.vars.get(name)
+        if isinstance(value, Unknown) and value.path.endswith("()") and not value.holds:
+            frame.vars[name] = taken_for(walk, name, value)
     if spec.kwarg:
         rest: dict[object, Value] = {
             name: value for name, value in args.keywords.items() if name not in every

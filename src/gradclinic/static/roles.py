@@ -8,6 +8,7 @@ from gradclinic.facts import ActorKind
 from gradclinic.static import words
 from gradclinic.static.survey import Survey
 from gradclinic.static.values import (
+    NOTHING,
     Accelerator,
     ActorRef,
     Criterion,
@@ -119,6 +120,19 @@ def infer(walk: Walk, name: str, path: str) -> Value:
     if words.LOADER_NAME.search(name) and not words.LOSS_NAME.search(name):
         return Stream(path)
     return Unknown(path)
+
+
+def taken_for(walk: Walk, name: str, made: Unknown) -> Value:
+    """What an unseen call made, as the function takes it that is given it for its `name`: a model, if that is
+    what it is used as, and the same one wherever it is given."""
+    methods: AbstractSet[str] = walk.survey.methods_of.get(name, NOTHING)
+    if _MODEL_METHODS.isdisjoint(methods) or role_of(walk.survey, name) != "model":
+        return made
+    if id(made) not in walk.taken:
+        label, named_so, _ = made.path.partition("=")
+        key = f"{made.path}#{len(walk.taken)}"
+        walk.taken[id(made)] = (made, Model(frozenset({key}), label if named_so else name))
+    return walk.taken[id(made)][1]
 
 
 def _setting(walk: Walk, name: str, path: str) -> Value:

@@ -14,7 +14,7 @@ from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import is_window
-from gradclinic.static.values import NOTHING, Frame, Func, Keys, Module, Num, Value
+from gradclinic.static.values import NOTHING, Frame, Func, Keys, Model, Module, Num, Unknown, Value
 
 DEEPEST_CALL = 24
 DEEPEST_SUMMARY = 5
@@ -102,6 +102,8 @@ class Walk:
     """The expression whose value nobody takes: a statement, or what a block is entered with."""
     modules: Mapping[str, Module] = field(default_factory=dict)
     """Other modules of the project that the file imports from, as it spells them."""
+    taken: dict[int, tuple[Unknown, Model]] = field(default_factory=dict)
+    """What unseen calls made and functions take for models, by identity."""
     opened: dict[str, Frame] = field(default_factory=dict)
     """The names of those that were needed so far, by path."""
     reached: set[ast.AST] = field(default_factory=set)
