@@ -108,3 +108,62 @@ def build(model):
 
 def test_a_name_of_a_model_is_no_model() -> None:
     assert told(TORCH + STRINGS) == set()
+
+
+KEPT = """
+from parts import Career
+
+def main(args, loader):
+    career = Career(args.size)
+    optimizer = torch.optim.Adam(career.parameters(), lr=args.lr)
+    total, seen = 0, []
+    for x, y in loader:
+        optimizer.zero_grad()
+        scores, weights = career(x)
+        loss = F.cross_entropy(scores.flatten(end_dim=1), y, reduction="none").sum(1).mean()
+        loss.backward()
+        optimizer.step()
+        {keep}
+"""
+
+
+@pytest.mark.parametrize("keep", ["total += loss", "seen.append(loss)"])
+def test_what_is_computed_from_its_outputs_has_a_graph(keep: str) -> None:
+    source = TORCH + KEPT.format(keep=f"{keep}  # GC212")
+    assert told(source) == marked(source) != set()
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        "total += loss.item()",
+        "seen.append(loss.detach())",
+        "seen.append(x * 2)",
+        "seen.append(weights.detach().cpu())",
+        "seen.append(y.float().mean())",
+    ],
+)
+def test_numbers_and_data_have_none(keep: str) -> None:
+    assert told(TORCH + KEPT.format(keep=keep)) == set()
+
+
+TOKENS = """
+from words import Tokenizer, read
+
+def main(args, model, texts):
+    tokenizer = Tokenizer()
+    tokenizer.train(args.files)
+    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
+    seen = []
+    for text, y in read(texts):
+        ids = tokenizer(text)
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(ids), y)
+        loss.backward()
+        optimizer.step()
+        seen.append(ids)
+"""
+
+
+def test_what_is_trained_may_be_no_module() -> None:
+    assert told(TORCH + TOKENS) == set()

@@ -45,9 +45,9 @@ def flow_cases(
     curious |= "BCEWithLogitsLoss" in text and "CrossEntropyLoss" in text
     machine = Machine(path, path, Frame(""), execute, evaluate, path, freezes=frozen, reads_all=curious)
     machine.steps = MOST_STEPS if computes else MOST_STEPS_ELSEWHERE
+    machine.models = frozenset(modules_named(text))
     if _RETAINS.search(text):
         machine.steps *= PATIENCE
-        machine.models = frozenset(modules_named(text))
     log = executed(machine, tree, text)
     log.remembers = bool(log.uses) and bool(log.marks) and remembers(log, text)
     log.rescales = bool(_RESCALES.search(text))
