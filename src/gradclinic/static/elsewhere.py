@@ -11,6 +11,7 @@ from itertools import islice
 from gradclinic.frozen import frozen
 from gradclinic.static.imports import bindings, mentioned
 from gradclinic.static.layers import any_differentiates, layers_of_class
+from gradclinic.static.own_methods import applying
 from gradclinic.static.project_files import MOST_HOPS, file_of, parsed
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import names_in
@@ -37,6 +38,8 @@ class Seen:
     sets_mode: frozenset[str]
     """The methods that call train() or eval()."""
     methods: frozenset[str]
+    applying: frozenset[str]
+    """Those that run its layers as forward does."""
 
 
 def class_elsewhere(name: str, path: str, hops: int = MOST_HOPS) -> Seen | None:
@@ -121,4 +124,5 @@ def _seen(survey: Survey, cls: ast.ClassDef) -> Seen:
         any_differentiates(survey),
         frozenset(part.name for part in methods if {"train", "eval"} & set(names_in(part))),
         frozenset(part.name for part in methods),
+        applying(cls),
     )

@@ -11,6 +11,7 @@ from gradclinic.static import words
 from gradclinic.static.abilities import Can
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.layers import any_differentiates
+from gradclinic.static.own_methods import applying
 from gradclinic.static.purposes import serves_training
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import Instance, Mode, Model, Stream, Unknown, Value
@@ -76,6 +77,18 @@ def doubt(name: str, values: Iterable[Value]) -> None:
 def gives_a_loss(method: str) -> bool:
     """`model.loss(batch)`, and not `model.test_loss(batch)` or `model.reset_loss()`."""
     return _GIVES_A_LOSS.match(method) is not None and not _CHANGES_MODE.search(method)
+
+
+def runs_layers(walk: Walk, model: Model, method: str) -> bool:
+    """Whether it is a method in sight that computes with a graph what it gives: `model.predict(x)`."""
+    here, known = walk.survey.functions.get(method), walk.survey.runs_layers
+    if not here:
+        seen = class_elsewhere(model.origin, walk.path) if model.origin else None
+        return seen is not None and method in seen.applying
+    if method not in known:
+        owners = [cls for cls in walk.survey.classes.values() if any(part in here for part in cls.body)]
+        known[method] = len(owners) == len(here) and all(method in applying(cls) for cls in owners)
+    return known[method]
 
 
 def after_method(walk: Walk, model: Model, method: str) -> None:

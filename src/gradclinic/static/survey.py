@@ -48,6 +48,8 @@ class Survey(Collection):
         """Layers that care for the mode, of each class where they have been asked for, by depth."""
         self.differentiates: bool | None = None
         """Whether a module in it computes gradients itself; None until that is asked."""
+        self.runs_layers: dict[str, bool] = {}
+        """Whether all methods of a name run the layers of their models, as far as it has been asked."""
         self.branches: dict[ast.If, Branches] = {}
         self.exits: set[ast.If] = set()
         """Conditions that end a loop before an iteration has done anything."""
