@@ -120,3 +120,48 @@ def test_it_is_not_told_once_divided(name: str) -> None:
 def test_a_loss_that_is_told_to_sum_is_left_alone() -> None:
     summed = dedent(A_LOSS_MOVED_IF_IT_CAN_BE).replace("Loss()", 'Loss(reduction="sum")')
     assert told(TORCH + summed) == set()
+
+
+FETCHED = """
+from torch.utils.data import DataLoader
+
+def run(model, data, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    step = 0
+    for epoch in range(args.epochs):
+        batches = iter(DataLoader(data))
+        for _ in range(len(batches)):
+            x, y = {fetch}
+            loss = F.cross_entropy(model(x), y){scale}
+            loss.backward(){mark}
+            step += 1
+            if step % args.accumulation == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("fetch", ["next(batches)", "batches.next()", "batches.__next__()"])
+def test_batches_that_are_asked_for_one_by_one_make_a_window(fetch: str) -> None:
+    source = TORCH + FETCHED.format(fetch=fetch, scale="", mark="  # GC106")
+    assert told(source) == marked(source) != set()
+    assert told(TORCH + FETCHED.format(fetch=fetch, scale=" / args.accumulation", mark="")) == set()
+
+
+TWO_AT_ONCE = """
+from torch.utils.data import DataLoader
+
+def run(model, ours, theirs, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    near, far = iter(DataLoader(ours)), iter(DataLoader(theirs))
+    for _ in range(args.steps):
+        optimizer.zero_grad()
+        (x, y), (z, _) = near.next(), far.next()
+        loss = F.cross_entropy(model(x), y) + model(z).var()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_two_batches_for_one_loss_are_no_window() -> None:
+    assert told(TORCH + TWO_AT_ONCE) == set()

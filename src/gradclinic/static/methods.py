@@ -83,6 +83,9 @@ def call_known(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Ca
         return Unknown(f"<{attr}>")
     if isinstance(base, Criterion):
         return base if attr in _SAME_MODEL else None
+    if isinstance(base, Stream) and attr == "next":
+        walk.emit(EventKind.BATCH, node)
+        return Unknown(f"next({base.path})")
     return base if isinstance(base, Stream) else None
 
 
