@@ -183,6 +183,8 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
     if isinstance(base, Unknown) and _STORES.match(attr):
         fill_up(base, args.positional[0] if args.positional else NONE)
         _store(base, args)
+    if isinstance(base, Unknown) and attr in torch.OF_TENSORS_ONLY and words.SETTINGS.search(base.path):
+        base = shadowed("<tensor>")  # and no setting, by whatever name
     return out_of_sight(machine, base, attr, args, node)
 
 

@@ -107,6 +107,8 @@ class Log:
     """Layers that can be trained, as a user would point at them."""
     optimized: set[int] = field(default_factory=set)
     """Layers whose parameters were given to an optimizer."""
+    trained: set[str] = field(default_factory=set)
+    """What else was given to one, by the name it is held by: `params` of `params["alpha"]`."""
     finished: bool = True
     root: int = 0
     left: set[int] = field(default_factory=set)

@@ -227,7 +227,7 @@ def summed(machine: Machine, where: Location, one: Value, other: Value) -> Flow:
 
 def scaled(machine: Machine, where: Location, name: str, flow: Flow, factor: Value) -> Flow:
     """`k * loss`, `loss / k`, `-loss`."""
-    if isinstance(factor, Unknown) and words.SETTINGS.search(factor.path):
+    if isinstance(factor, Unknown) and _is_setting(machine, factor.path):
         # What a configuration says is a number, behind which there is no graph.
         factor = Unknown(factor.path)
     result = derived(machine, Op(name, where), [flow, factor])
@@ -241,6 +241,16 @@ def scaled(machine: Machine, where: Location, name: str, flow: Flow, factor: Val
         losses=flow.losses if alone else NO_IDS,
         divided=flow.divided or not number or (name == "div" and not number),
     )
+
+
+def owner_in(path: str) -> str:
+    """`params` of `self.params["alpha"]` and of `params.values()`."""
+    return re.split(r"[.\[(]", path.removeprefix("self."), maxsplit=1)[0]
+
+
+def _is_setting(machine: Machine, path: str) -> bool:
+    """What is optimized is no number of a configuration."""
+    return words.SETTINGS.search(path) is not None and owner_in(path) not in machine.log.trained
 
 
 def _is_scalar(value: Value) -> bool:

@@ -29,6 +29,7 @@ from gradclinic.static.flow.tensors import (
     derived,
     new_leaf,
     overwritten,
+    owner_in,
     product,
     reshaped,
 )
@@ -88,6 +89,10 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
     if ".optim." in name:
         for value in args.all():
             machine.log.optimized |= _weights_in(value)
+        trained = args.get(0, "params")
+        for held in trained.items if isinstance(trained, Seq) else [trained]:
+            if isinstance(held, Unknown):
+                machine.log.trained.add(owner_in(held.path))
         return Unknown(f"{name}()")
     if last in _MACHINERY:
         return Unknown(f"{name}()")

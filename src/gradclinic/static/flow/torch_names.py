@@ -83,3 +83,5 @@ MODULE_SAME = names(
 )
 SAVES_RESULT = frozenset({"sigmoid", "tanh", "softmax", "log_softmax", "relu", "exp", "sqrt"})
 """Operations whose backward needs the very value they returned."""
+OF_TENSORS_ONLY = names("exp log sqrt square pow abs clamp sigmoid tanh softmax mean sum prod")
+"""Methods that no number has."""
