@@ -31,6 +31,11 @@ SWITCHES = {
     "a word": ("on = args.precision == 'fp16'; scaler = torch.amp.GradScaler(enabled=on)", "on"),
     "two": ("scaler = torch.amp.GradScaler(enabled=args.amp and args.gpu)", "args.amp and args.gpu"),
     "a dictionary": ("scaler = torch.amp.GradScaler(enabled=args.get('amp', False))", "args.get('amp')"),
+    "a lookup": ('scaler = torch.amp.GradScaler(enabled=args["amp"])', 'args["amp"]'),
+    "a lookup in a part": (
+        'scaler = torch.amp.GradScaler(enabled=args["train"]["amp"])',
+        'args["train"]["amp"]',
+    ),
     "a choice": (
         "half = torch.half if args.half else None; scaler = torch.amp.GradScaler(enabled=half is not None)",
         "args.half",

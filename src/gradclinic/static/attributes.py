@@ -64,6 +64,8 @@ def get_attribute(walk: Walk, base: Value, attr: str) -> Value:
     if isinstance(base, Tensor):
         if attr == "grad":
             return Grad(Params(None))
+        if attr == "backward":
+            return Bound(base, attr)
         return Tensor() if attr == "data" else base
     if isinstance(base, Params):
         return Grad(base) if attr == "grad" else base if attr == "data" else Unknown(f"<param>.{attr}")

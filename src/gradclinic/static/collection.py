@@ -24,7 +24,7 @@ from gradclinic.static.syntax import (
 )
 from gradclinic.static.values import FunctionNode
 
-_HANDED_OUT = frozenset({"zero_grad", "unscale_"})
+_HANDED_OUT = frozenset({"backward", "zero_grad", "unscale_"})
 _SYNC_SWITCHES = frozenset({"require_backward_grad_sync", "set_requires_gradient_sync"})
 _SYNC_WORDS = _SYNC_SWITCHES | {"no_sync"}
 _BLOCKS = frozenset({"body", "orelse", "finalbody"})
@@ -253,6 +253,9 @@ class Collection:
                 self.unfreezes = self.unfreezes or unfreezes(node)
             elif first == "training" and _is_mode(node.targets[0]):
                 self.sets_modes_by_hand = True
+        elif isinstance(node, ast.Expr):
+            if isinstance(node.value, ast.Call) and words.gives_nothing(last_name(node.value.func)):
+                facts.calls_out = True
         elif isinstance(node, (ast.Return, ast.Break, ast.Continue)):
             facts.can |= Can.LEAVE
             facts.returns = isinstance(node, ast.Return)
@@ -295,7 +298,9 @@ class Collection:
                 facts.hands_out |= node.value.__class__ is str and node.value in _HANDED_OUT  # type: ignore[attr-defined]
             elif kind is ast.Attribute:
                 assert isinstance(node, ast.Attribute)
-                facts.hands_out |= node.attr in _HANDED_OUT and node not in self._functions
+                if node.attr in _HANDED_OUT and node not in self._functions:
+                    facts.hands_out = True
+                    facts.can |= ACTS[node.attr]
                 if not self._is_torchs(node):
                     facts.reaches.add(f".{node.attr}")
                 stack.append(self._attributes(node, facts))

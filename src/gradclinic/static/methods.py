@@ -101,7 +101,7 @@ def backward(walk: Walk, loss: Value, node: ast.AST, gradient: Value | None = No
     if tensor.scaler is not None:
         attrs["scaler"] = tensor.scaler
     if walk.autocast:
-        attrs["autocast"] = any(settled(walk, switch) is not False for _, switch in walk.autocast)
+        attrs["autocast"] = settled(walk, walk.autocast[-1][1]) is not False  # the innermost decides
     if walk.in_step:
         attrs["in_step"] = True
     if walk.scaling:

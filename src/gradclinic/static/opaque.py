@@ -186,13 +186,15 @@ def _open_where_needed(
 ) -> None:
     optimizers = optimizers_among(reached)
     constructs = name[:1].isupper()
-    if optimizers:
+    if _is_for_its_effect(walk, name, node) and (optimizers or models_among(reached)):
+        open_tape(walk, node, optimizers=optimizers, models=models_among(reached))
+    elif optimizers:
         if not constructs:
             open_given(walk, name, node, optimizers)
     elif any(isinstance(part, (ActorRef, Accelerator)) for part in reached):
         if not constructs and not words.harmless(name):
             open_tape(walk, node)
-    elif words.FILLS_GRADIENTS.search(name):
+    elif words.FILLS_GRADIENTS.search(name) or any(map(_goes_backward, reached)):
         open_tape(walk, node)
     elif any(isinstance(value, Tensor) and value.loss for value in values):
         if not words.harmless_for_model(name):
@@ -206,6 +208,15 @@ def _open_where_needed(
         ):
             # `judge(outputs, y)`, called for what it does: it may make the loss and go backward.
             walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True})
+
+
+def _is_for_its_effect(walk: Walk, name: str, node: ast.Call) -> bool:
+    return bool(walk.batches) and walk.for_effect is node and words.gives_nothing(name)
+
+
+def _goes_backward(part: Value) -> bool:
+    """`guarded(loss.backward)`: who is given that may well call it."""
+    return isinstance(part, Bound) and part.attr == "backward"
 
 
 def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | None:

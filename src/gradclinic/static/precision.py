@@ -19,13 +19,13 @@ _PRECISIONS = {"bfloat16": "bfloat16", "float16": "float16", "half": "float16"}
 
 
 def enter_autocast(walk: Walk, node: ast.expr) -> Callable[[], None] | None:
-    """None for what is no autocast, or one that is switched off."""
+    """None for what is no autocast, or one that is switched off and around which there is none."""
     call = _chosen(node)
     if call is None:
         return None
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     enabled = evaluate(walk, keywords["enabled"]) if "enabled" in keywords else Const(True)
-    if truth(enabled) is False:
+    if truth(enabled) is False and not walk.autocast:
         return None
     func = evaluate(walk, call.func)
     of_torch = isinstance(func, Lib) and func.name.startswith("torch.")

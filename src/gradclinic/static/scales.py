@@ -16,8 +16,10 @@ from functools import lru_cache
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static.callers import ROOT_MARKS
 from gradclinic.static.project_files import text_of
+from gradclinic.static.syntax import last_name
 from gradclinic.static.values import Accelerator, ActorRef, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Walk
+from gradclinic.static.words import Pattern
 
 MOST_LEVELS = 8
 """How far above a file the root of its project is looked for."""
@@ -27,6 +29,8 @@ _UNSCALES = re.compile(
     rb"(?s:caler.*\[.scale.\]|\[.scale.\].*caler)"
 )
 """The last ones in a file that speaks of scalers: layers have scales as well."""
+_SPEAKS_OF_IT = Pattern(r"scale|overflow|(^|_)amp(_|$)", re.I)
+"""A function of a library may have the scaler without being given it: `maybe_unscale(optimizer)`."""
 _HAS_ITS_OWN = re.compile(
     r"^\s*(?:from|import) (?:accelerate|pytorch_lightning|lightning|fastai|catalyst|composer|deepspeed|"
     r"mmengine|mmcv|ignite|timm|apex|colossalai)\b",
@@ -36,7 +40,7 @@ _HAS_ITS_OWN = re.compile(
 _NOT_OF_IT = frozenset({"site-packages", "node_modules", "venv", "env", "build", "dist", "__pycache__"})
 
 
-def note_scale(walk: Walk, given: Iterable[Value], node: ast.AST, since: int) -> None:
+def note_scale(walk: Walk, given: Iterable[Value], node: ast.Call, since: int) -> None:
     """Say of a call that it may take the scale out, or, where it was put on the tape `since` then, that it
     leaves it where it is."""
     drafts = walk.recorder.drafts
@@ -46,7 +50,7 @@ def note_scale(walk: Walk, given: Iterable[Value], node: ast.AST, since: int) ->
         if len(drafts) == since:
             walk.emit(EventKind.UNSCALE, node, models=None)
         return
-    if never_unscaled(walk.path):
+    if not _SPEAKS_OF_IT.search(last_name(node.func)) and never_unscaled(walk.path):
         for draft in drafts[since:]:
             draft.attrs = {**draft.attrs, "keeps_scale": True}
 

@@ -192,6 +192,13 @@ _HARMLESS = (
     "param_group|group|freeze|unfreeze"
 )
 HARMLESS = Pattern(rf"(^|_)({_HARMLESS})", re.I)
+_SETS_UP = Pattern(
+    r"^_*(get_(?!\w*(lr|learning_rate|norm|stat))|format_|prepare|setup|set_?up|init(?!\w*(weight|param|kaim|xavier))|make_|"
+    r"create_|build_)(?!\w*(log|print|plot|dir|path|image|figure))",
+    re.I,
+)
+"""Words for what somebody asks for, or makes once. Called for every batch and for nothing that they give,
+`get_ready(optimizer)` and `prepare(model)` are there for what they do."""
 HARMLESS_FOR_MODEL = Pattern(
     rf"(^|_)({_HARMLESS}|eval|test|infer|predict|generate|sample|ema|init|wrap|parallel|compil|convert|quant|prune|cuda|"
     r"to_|to$|build|create|make|setup|prepare|loss|crit|forward|encode|decode|embed|swap|apply|register|requires|toggle|"
@@ -240,6 +247,11 @@ def speaks_of_losses(text: str) -> bool:
 def harmless(name: str) -> bool:
     """Whether a function of another file with such a name is taken not to touch gradients."""
     return HARMLESS.search(name) is not None and _DOES_MORE.search(name) is None
+
+
+def gives_nothing(name: str) -> bool:
+    """Whether a function that is called for what it does hides that behind a word for something else."""
+    return _SETS_UP.match(name) is not None
 
 
 def harmless_for_model(name: str) -> bool:
