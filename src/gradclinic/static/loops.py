@@ -16,7 +16,7 @@ from gradclinic.static.branches import note_exits
 from gradclinic.static.conditions import name_of, truth
 from gradclinic.static.expressions import bind, evaluate
 from gradclinic.static.iteration import item_of, items_of
-from gradclinic.static.syntax import is_window, names_in, nodes_in, picks_some
+from gradclinic.static.syntax import is_window, last_name, names_in, nodes_in, picks_some
 from gradclinic.static.values import ActorRef, Num, Params, Range, Seq, Value
 from gradclinic.static.walk import BreakLoop, ContinueLoop, Walk
 
@@ -39,7 +39,7 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
         _run(walk, node, [item_of(walk, source, node.target, 0)])
         return
     first = item_of(walk, source, node.target, 0)
-    if _is_actor(first):
+    if _is_actor(first) or ("unscale_" in walk.survey.mentions(node) and _goes_to_scalers(node)):
         _run(walk, node, [first])  # It stands for all of them: twice the same would be stepped twice.
         return
     owns = walk.survey.owns_beat(node) and _may_beat(walk, node, source)
@@ -56,6 +56,17 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
 def _is_actor(value: Value) -> bool:
     """An optimizer, a schedule or a scaler, by itself or beside its number and others."""
     return isinstance(value, ActorRef) or (isinstance(value, Seq) and any(map(_is_actor, value.items)))
+
+
+def _goes_to_scalers(node: ast.For | ast.AsyncFor) -> bool:
+    """`for o in optimizers: scaler.unscale_(o)`: optimizers that nothing else in the file says to be such."""
+    targets = set(names_in(node.target))
+    return any(
+        isinstance(part, ast.Call)
+        and last_name(part.func) == "unscale_"
+        and any(isinstance(given, ast.Name) and given.id in targets for given in part.args)
+        for part in nodes_in(node)
+    )
 
 
 def _may_beat(walk: Walk, node: ast.For | ast.AsyncFor, source: Value) -> bool:
