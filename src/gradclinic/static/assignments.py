@@ -98,6 +98,8 @@ def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Val
         assign_gradient(walk, owner, value, target)
     elif isinstance(base, Params) and target.attr == "data":
         write_weights(walk, base, target)
+    elif isinstance(base, Model) and target.attr == "data":
+        write_weights(walk, Params(base.whole()), target)
     elif target.attr == "requires_grad":
         holdings.freeze(walk, base, value, target)
     elif isinstance(base, (Instance, Unknown, Model)):

@@ -24,6 +24,7 @@ from gradclinic.static.values import (
     Const,
     Frame,
     Func,
+    Instance,
     Lib,
     Map,
     Model,
@@ -315,7 +316,7 @@ def _generate(walk: Walk, generators: list[ast.comprehension], done: Callable[[]
 
 
 def bind(walk: Walk, target: ast.expr, value: Value) -> None:
-    """Give `value` to a loop target or an unpacked name; attributes are the business of statements."""
+    """Give `value` to a loop target or an unpacked name."""
     if isinstance(target, ast.Name):
         # What a loop calls `accum_step` is a place in the window, not the length of it.
         counts = isinstance(value, Num) and value.invented and "accumulation" in value.units
@@ -325,6 +326,10 @@ def bind(walk: Walk, target: ast.expr, value: Value) -> None:
             bind(walk, part, held)
     elif isinstance(target, ast.Starred):
         bind(walk, target.value, value)
+    elif isinstance(target, ast.Attribute):  # `for self.epoch in range(self.start, self.end)`
+        base = evaluate(walk, target.value)
+        if isinstance(base, (Instance, Unknown)):
+            base.attrs[target.attr] = value
 
 
 def _named_expression(walk: Walk, node: ast.NamedExpr) -> Value:
