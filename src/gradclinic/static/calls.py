@@ -85,7 +85,7 @@ def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) ->
         return _call_instance(walk, func, args, node)
     if isinstance(func, Model):
         if _names_a_class(name) and walk.assigning:
-            return Model(frozenset({f"{name}@{node.lineno}:{node.col_offset}"}), walk.assigning)
+            return Model(frozenset({walk.made(name, node)}), walk.assigning)
         return methods.forward(walk, func, args, node)
     if isinstance(func, Criterion):
         return methods.compute_loss(walk, args, node, mean=func.mean)
@@ -189,10 +189,9 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
     if is_module(cls):
         if words.CRITERION_NAME.search(name) and cls.find("forward") is not None:
             return Criterion(mean=None)
-        where = f"@{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
         held = models_in(args.all()) or NOTHING
         layers = layers_of_class(walk.survey, cls.node)
-        keys = frozenset({f"{name}{where}"}) | held
+        keys = frozenset({walk.made(name, node)}) | held
         instance.model = Model(keys, name, instance.attrs, Mode(True), layers)
     initialise = cls.find("__init__")
     if isinstance(initialise, Func):
@@ -266,10 +265,12 @@ def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Val
     walk.no_grad += quiet
     walk.perhaps_no_grad += perhaps
     walk.active.append(func.node)
+    walk.calls.append(node)
     try:
         return _run(walk, _body(func.node), path, acts=acts)
     finally:
         walk.active.pop()
+        walk.calls.pop()
         walk.no_grad -= quiet
         walk.perhaps_no_grad -= perhaps
         walk.frame = outer

@@ -85,4 +85,6 @@ def _emit(
     models = (
         None if params.models is not None and not params.models and not params.optimizers else params.models
     )
+    if kind is EventKind.ZERO_GRAD and models is None and not params.optimizers:
+        attrs = {**(attrs or {}), "partly": True}  # for all that is known
     walk.emit(kind, node, optimizers=params.optimizers or NOTHING, models=models, attrs=attrs)

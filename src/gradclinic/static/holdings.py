@@ -17,7 +17,8 @@ def freeze(walk: Walk, of: Value, requires: Value, node: ast.AST) -> None:
     keys = of.models if isinstance(of, Params) else of.whole() if isinstance(of, Model) else None
     if not keys or truth(requires) is not False or walk.survey.unfreezes:
         return
-    attrs: dict[str, object] = {} if walk.unsure else {"keys": keys}
+    sure = not walk.unsure and keys.isdisjoint(walk.recorder.alike)
+    attrs: dict[str, object] = {"keys": keys} if sure else {}
     walk.emit(EventKind.FREEZE, node, models=keys, attrs=attrs)
 
 

@@ -160,8 +160,7 @@ def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Va
         return Criterion(mean=True if averages else None)
     if last == "Parameter":
         return Params(frozenset({f"parameter@{node.lineno}"}))
-    place = f"@{node.lineno}:{node.col_offset}"
-    keys = frozenset({f"{last}{place}"}) | (models_in(args.all()) or NOTHING)
+    keys = frozenset({walk.made(last, node)}) | (models_in(args.all()) or NOTHING)
     layers = layers_of_call(last, args)
     # `nn.Sequential(*list(model.children())[:-1])` is the model itself, but for its last layer.
     return Model(keys, walk.assigning or last, mode=Mode(True), layers=layers, unseen=args.partial)
@@ -231,10 +230,9 @@ def _engine(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | N
 def _pretrained(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value | None:
     if any(word in name for word in _NO_MODELS):
         return Unknown(f"{name}()")
-    place = f"@{node.lineno}:{node.col_offset}"
     label = walk.assigning or "model"
     return (
-        Model(frozenset({f"{label}{place}"}), label, mode=Mode(untouched=False))
+        Model(frozenset({walk.made(label, node)}), label, mode=Mode(untouched=False))
         if words.MODEL_NAME.search(label) or "Model" in name
         else None
     )

@@ -252,8 +252,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
     if words.OPTIMIZER_FACTORY.search(attr):
         return build(walk, ActorKind.OPTIMIZER, attr, node, of=base.whole())
     if role_of(walk.survey, walk.assigning.rsplit(".", 1)[-1]) == "model":
-        place = f"{walk.assigning}@{node.lineno}:{node.col_offset}"
-        return Model(frozenset({place}), walk.assigning)
+        return Model(frozenset({walk.made(walk.assigning, node)}), walk.assigning)
     optimizers = optimizers_in(args.all())
     if optimizers:
         open_given(walk, attr, node, optimizers)
@@ -303,7 +302,8 @@ def _unknown(walk: Walk, base: Unknown, attr: str, args: Arguments, node: ast.Ca
     if attr in ("parameters", "named_parameters"):
         return Params(None)
     if attr == "zero_grad":
-        walk.emit(EventKind.ZERO_GRAD, node, models=None)
+        part = "." in base.path  # `head.last_layer`, for all that is known
+        walk.emit(EventKind.ZERO_GRAD, node, models=None, attrs={"partly": True} if part else None)
         return NONE
     if attr in ("train", "eval") and not args.all():  # of what may well be a model by another name
         walk.emit(EventKind.MODE, node, actor=base.path, attrs={"training": attr == "train"})

@@ -302,21 +302,18 @@ def _outcome(
         if reached:
             return Tensor(reached, scaled=None, loss=any(tensor.loss for tensor in tensors))
     if name == "deepcopy" and values and isinstance(values[0], Model):
-        return Model(frozenset({f"copy@{node.lineno}:{node.col_offset}"}), walk.assigning or "copy")
+        return Model(frozenset({walk.made("copy", node)}), walk.assigning or "copy")
     if optimizers_among(known):
         return returned(walk, func, args)
     models = [value for value in values if isinstance(value, Model)]
     if len(models) == 1 and words.WRAPS_MODEL.search(name):
         return models[0]
     if models and name[:1].isupper():
-        keys = frozenset({f"{name}@{node.lineno}:{node.col_offset}"}).union(
-            *(model.whole() for model in models)
-        )
+        keys = frozenset({walk.made(name, node)}).union(*(model.whole() for model in models))
         return Model(keys, walk.assigning or name)
     made_of_data = tensors and _is_of_models(walk, origin)  # `net = gtnet(adjacency)`
     if not models and (made_of_data or words.MODEL_FACTORY.search(name)):
-        place = f"@{node.lineno}:{node.col_offset}"
-        return Model(frozenset({f"{name}{place}"}), walk.assigning or name)
+        return Model(frozenset({walk.made(name, node)}), walk.assigning or name)
     return returned(walk, func, args)
 
 

@@ -5,6 +5,7 @@ Which optimizers a backward concerns is known only at the end, when all optimize
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
@@ -38,6 +39,10 @@ class Recorder:
     drafts: list[Draft] = field(default_factory=list)
     actors: dict[str, Actor] = field(default_factory=dict)
     muted: int = 0
+    made: dict[str, tuple[ast.AST, ...]] = field(default_factory=dict)
+    """The models that functions have made, each with the calls that led there."""
+    alike: set[str] = field(default_factory=set)
+    """Those of which there are several, made by several calls: which of them is meant is not followed."""
     counts_batches: bool = False
     """What by its name is a number of updates was taken for one of batches."""
 
@@ -73,6 +78,12 @@ class Recorder:
             id = f"{first}#{again}"
         self.actors[id] = Actor(id, kind, name, type, built, tuple(sorted(of)), attrs or {})
         return id
+
+    def make(self, key: str, calls: tuple[ast.AST, ...]) -> str:
+        """A function makes another model wherever it is called from."""
+        if self.made.setdefault(key, calls) != calls:
+            self.alike.add(key)
+        return key
 
     def extend(self, id: str, of: Keys) -> None:
         actor = self.actors[id]
@@ -143,13 +154,27 @@ class Recorder:
             )
         ]
 
+    def _told(self, draft: Draft, optimizers: Mapping[str, Keys]) -> Mapping[str, Any]:
+        """Of a forward also who holds its model for sure, where others may hold anything; of a clear, whether
+        it leaves others as they are."""
+        if not draft.models:
+            return draft.attrs
+        if draft.kind is EventKind.ZERO_GRAD and (
+            not draft.models.isdisjoint(self.alike) or _is_part(draft.models, optimizers)
+        ):
+            return {**draft.attrs, "partly": True}
+        if draft.kind is not EventKind.FORWARD or all(optimizers.values()):
+            return draft.attrs
+        held_by = frozenset(id for id, of in optimizers.items() if overlap(draft.models, of))
+        return {**draft.attrs, HELD_BY: held_by} if held_by else draft.attrs
+
     def tape(self, *, complete: bool) -> Tape:
         actors = self._acting()
         optimizers = {
             id: frozenset(actor.of) for id, actor in actors.items() if actor.kind is ActorKind.OPTIMIZER
         }
         events = tuple(
-            Event(d.kind, d.where, d.actor, _concerned(d, optimizers), _told(d, optimizers), index)
+            Event(d.kind, d.where, d.actor, _concerned(d, optimizers), self._told(d, optimizers), index)
             for index, d in enumerate(self._likely())
         )
         return Tape(Source.STATIC, events, actors, complete)
@@ -169,12 +194,14 @@ def _concerned(draft: Draft, optimizers: Mapping[str, Keys]) -> Keys | None:
     return frozenset(id for id, of in optimizers.items() if overlap(draft.models, of))
 
 
-def _told(draft: Draft, optimizers: Mapping[str, Keys]) -> Mapping[str, Any]:
-    """Of a forward also who holds its model for sure, where others may hold anything."""
-    if draft.kind is not EventKind.FORWARD or not draft.models or all(optimizers.values()):
-        return draft.attrs
-    held_by = frozenset(id for id, of in optimizers.items() if overlap(draft.models, of))
-    return {**draft.attrs, HELD_BY: held_by} if held_by else draft.attrs
+def _is_part(models: Keys, optimizers: Mapping[str, Keys]) -> bool:
+    """Whether an optimizer holds more of a model than these parts of it."""
+    return any(
+        any(part.startswith(f"{whole}.") for part in models)
+        and not any(whole == part or whole.startswith(f"{part}.") for part in models)
+        for of in optimizers.values()
+        for whole in of
+    )
 
 
 def _of_any_length(actor: Actor) -> Actor:

@@ -108,6 +108,8 @@ class Walk:
     """The names of those that were needed so far, by path."""
     reached: set[ast.AST] = field(default_factory=set)
     active: list[ast.AST] = field(default_factory=list)
+    calls: list[ast.AST] = field(default_factory=list)
+    """Where each of those that are being run was called."""
     summarising: int = 0
     """Above zero while a function is read for its value only: all branches, one iteration."""
     returned: list[list[Value]] = field(default_factory=list)
@@ -181,6 +183,11 @@ class Walk:
         self.recorder.emit(
             kind, self.at(node), actor=actor, models=models, optimizers=optimizers, attrs=attrs
         )
+
+    def made(self, name: str, node: ast.AST) -> str:
+        """The key of a model that is made here."""
+        key = f"{name}@{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+        return self.recorder.make(key, tuple(self.calls))
 
     def tick(self) -> None:
         self.budget.steps -= 1

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import EventKind, Source, Tape, Update, surely, updates
+from gradclinic.facts import Event, EventKind, Source, Tape, Update, surely, updates
 from gradclinic.findings import Finding, Fix, Move, Severity, Side
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -113,7 +113,7 @@ def cleared_too_early(tape: Tape) -> Iterator[Finding]:
         if not wiped or len(wiped) < len([u for u in done if u.backwards]) / 2:
             continue
         first = wiped[0]
-        clear = first.of_kind(EventKind.ZERO_GRAD)[-1]
+        clear = _clears(first)[-1]
         yield rule.finding(
             f"gradients are cleared before {tape.name(optimizer)}.step() can use them",
             clear,
@@ -135,7 +135,7 @@ def cleared_too_early(tape: Tape) -> Iterator[Finding]:
 
 def _cleared_for_sure(tape: Tape, update: Update) -> bool:
     """And not in a branch that leaves out the rest: `if norm > limit: zero_grad(); step(); continue`."""
-    clear = update.of_kind(EventKind.ZERO_GRAD)[-1]
+    clear = _clears(update)[-1]
     return surely(clear, tape, update.optimizer) and not clear.attrs.get("skips")
 
 
@@ -144,9 +144,14 @@ def _gradient_wiped(update: Update) -> bool:
 
     A forward after the clear means the step came before its own backward; GC105 tells that.
     """
-    clears = update.of_kind(EventKind.ZERO_GRAD)
+    clears = _clears(update)
     backwards = update.backwards
     if not clears or not backwards or clears[-1].index < backwards[-1].index:
         return False
     gap = (EventKind.GRAD_WRITE, EventKind.OPAQUE, EventKind.BATCH, EventKind.FORWARD, EventKind.LOSS)
     return not any(event.index > clears[-1].index for event in update.of_kind(*gap))
+
+
+def _clears(update: Update) -> tuple[Event, ...]:
+    """Not those of some layers only, which are to stay: `for p in head.parameters(): p.grad = None`."""
+    return tuple(event for event in update.of_kind(EventKind.ZERO_GRAD) if not event.attrs.get("partly"))
