@@ -139,6 +139,36 @@ def test_each_optimizer_is_unscaled_once(over: str) -> None:
     assert told(TORCH + UNSCALED.format(over=over, again="pass")) == set()
 
 
+OF_A_STATE = """
+from project import each
+
+class Trainer:
+    def run(self, batches):
+        for batch in batches:
+            self.one(batch)
+            {again}
+            for optimizer in self.state.optimizers:
+                self.state.scaler.step(optimizer)
+
+    def one(self, batch):
+        for optimizer in each(self.state.optimizers):
+            optimizer.zero_grad()
+        self.state.scaler.scale(F.mse_loss(self.model(batch), batch)).backward()
+        for optimizer in each(self.state.optimizers):
+            self.state.scaler.unscale_(optimizer){mark}
+"""
+
+
+def test_one_may_be_unscaled_by_another_name_than_it_steps_by() -> None:
+    source = TORCH + OF_A_STATE.format(again="pass", mark="")
+    assert "GC502" not in {code for code, _ in told(source)}
+
+
+def test_twice_without_a_step_is_told_by_any_name() -> None:
+    source = TORCH + OF_A_STATE.format(again="self.one(batch)", mark="  # GC502")
+    assert marked(source) <= told(source)
+
+
 def test_one_that_is_unscaled_twice_is_told() -> None:
     twice = "for o in optimizers: scaler.unscale_(o)  # GC502"
     source = TORCH + UNSCALED.format(over="optimizers", again=twice)

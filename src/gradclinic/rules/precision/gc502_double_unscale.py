@@ -97,6 +97,8 @@ for epoch in range(2):
 def unscaled_again(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
         first: Event | None = None
+        # One that never steps by the name it is unscaled by may step by another.
+        steps = any(event.concerns(optimizer) for event in tape.of_kind(EventKind.STEP))
         for event in tape.events:
             surely = event.kind is EventKind.UNSCALE and event.actor is not None
             if surely and event.optimizers and optimizer in event.optimizers:
@@ -122,7 +124,8 @@ def unscaled_again(tape: Tape) -> Iterator[Finding]:
                 )
                 break
             closes = event.kind in (EventKind.SCALER_UPDATE, EventKind.OPAQUE, EventKind.STEP)
-            if closes and (event.concerns(optimizer) or event.kind is EventKind.SCALER_UPDATE):
+            another = event.kind is EventKind.STEP and not steps
+            if closes and (another or event.concerns(optimizer) or event.kind is EventKind.SCALER_UPDATE):
                 first = None
 
 
