@@ -136,7 +136,7 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
             done = tuple(update for update in done if not _begins_an_epoch(update))
             if any(update.of_kind(EventKind.ZERO_GRAD) for update in done):
                 continue
-        if _replaced(done) or _tended(done):
+        if _replaced(done) or _tended(done) or _goes_by_another_name(tape):
             continue
         trained = [update for update in done if update.backwards]
         same_step = {update.step.where for update in trained}
@@ -176,6 +176,15 @@ def never_cleared_by_hand(descent: DescentByHand) -> Iterator[Finding]:
         evidence={"order seen": f"backward:{descent.backward.line} update:{descent.where.line}"},
         fix=f"clear them after each update: {clear if len(descent.names) == 1 else 'w.grad = None for each'}",
         confidence=0.93,
+    )
+
+
+def _goes_by_another_name(tape: Tape) -> bool:
+    """`for o in each(optimizers): o.zero_grad()`: what is cleared and never steps is what steps elsewhere."""
+    steps = {event.actor for event in tape.of_kind(EventKind.STEP)}
+    cleared = {event.actor for event in tape.of_kind(EventKind.ZERO_GRAD)} - steps
+    return tape.source is Source.STATIC and any(
+        id in cleared and tape.actors[id].built is None for id in tape.optimizers
     )
 
 
