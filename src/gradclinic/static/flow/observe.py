@@ -55,7 +55,8 @@ def flow_cases(
     tests = words.TEST_FILE.search(path) is not None
     graphs = (case for case in graph_cases(log) if not (tests and isinstance(case[0], RetainedGraph)))
     cases = (*loss_cases(log), *graphs, *write_cases(log), *(() if tests else kept_cases(log)))
-    own = tuple(case for case in cases if _place(case[0]).path == path or _is_told_here(case))
+    # What it gives to a loss of the project for a try is no fault of that.
+    own = tuple(case for case in cases if _place(case[0]).path == path or (not tests and _is_told_here(case)))
     if beside is not None:
         own = tuple(told_in(path, case, beside) for case in own)
     if not computes or beside is None:
@@ -77,7 +78,8 @@ def _given_by_callers(
     tree: ast.Module, text: str, path: str, beside: Collection[str], known: Collection[Location]
 ) -> Iterator[tuple[object, ...]]:
     """What the losses of the file are given by those who call its functions, as far as it is not known."""
-    for log in run_by_callers(tree, text, path, callers_of(path, beside), MOST_STEPS_ELSEWHERE):
+    callers = [file for file in callers_of(path, beside) if not words.TEST_FILE.search(file)]
+    for log in run_by_callers(tree, text, path, callers, MOST_STEPS_ELSEWHERE):
         for case in loss_cases(log):
             if _is_told_here(case) and _place(case[0]).path == path and _place(case[0]) not in known:
                 yield case
