@@ -262,3 +262,11 @@ def is_until(loop: ast.AST) -> bool:
         isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
         for part in (loop.test, *children(loop.test))
     )
+
+
+def most_items(loop: ast.AST) -> int | None:
+    """How many times a loop over what is written out goes around: `for model in (one, other)`."""
+    over = loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+    while isinstance(over, ast.Call) and last_name(over.func) in ("zip", "enumerate") and over.args:
+        over = over.args[0]
+    return len(over.elts) if isinstance(over, (ast.Tuple, ast.List)) else None

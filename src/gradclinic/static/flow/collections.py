@@ -22,6 +22,7 @@ from gradclinic.static.flow.values import (
     Weights,
     flows_in,
 )
+from gradclinic.static.syntax import most_items
 from gradclinic.static.values import NONE, ClassDef, Const, Lib, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments
 
@@ -44,7 +45,9 @@ def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Argument
         for flow in _telling(machine, first):
             log.holders.append(base)  # for another list may get its id
             where = machine.kept_at(node, flow)
-            log.kept.append(Kept(where, flow, None, id(base), machine.branch, len(log.uses), log.marks))
+            most = most_items(machine.loops[-1]) if machine.loops else None
+            branch = machine.branch
+            log.kept.append(Kept(where, flow, None, id(base), branch, len(log.uses), log.marks, most))
     if attr == "append":
         if len(base.items) < MOST_HELD:
             base.items.append(perhaps(machine, first))

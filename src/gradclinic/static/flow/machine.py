@@ -58,6 +58,8 @@ class Kept:
     """How many graphs had been gone through before."""
     marks: int
     """How many signs of an update there had been before."""
+    most: int | None = None
+    """How many there are at most: of a loop over what is written out."""
 
 
 @frozen
