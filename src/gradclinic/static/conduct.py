@@ -135,6 +135,7 @@ def _set_by_another_name(tape: Tape, since: int, forward: Event, *, training: bo
 def _training_forwards(tape: Tape, mode: Event) -> Iterator[Event]:
     """Forwards of the model after `mode` that a backward and a step of its optimizer follow."""
     after = tape.events[mode.index + 1 :]
+    ends = max((e.index for e in after if e.kind in (EventKind.STEP, EventKind.OPAQUE)), default=0)
     for position, event in enumerate(after):
         if event.kind is EventKind.FORWARD and event.actor == mode.actor and event.attrs["graph"]:
             following = tuple(_until_next(after[position + 1 :], event))
@@ -142,7 +143,7 @@ def _training_forwards(tape: Tape, mode: Event) -> Iterator[Event]:
                 e.kind is EventKind.FORWARD and e.actor == event.actor and not e.attrs.get("sweep")
                 for e in following
             )
-            trains = _trains(tape, event) or _told_to_train(tape, event)
+            trains = event.index < ends and (_trains(tape, event) or _told_to_train(tape, event))
             if any(e.kind is EventKind.BACKWARD for e in following) and not aside and trains:
                 yield event
 

@@ -109,10 +109,11 @@ def after_method(walk: Walk, model: Model, method: str) -> None:
         switch(model, None, None)
 
 
-def enter_loop(walk: Walk, loop: ast.AST) -> int:
-    """How many loops that train nothing are around this one, which is counted from now on if it is such."""
+def enter_loop(walk: Walk, loop: ast.For | ast.AsyncFor | ast.While) -> int:
+    """How many loops that train nothing are around this one, which is counted from now on if it is such, and
+    does not merely take the first batch to look at."""
     around = len(walk.sweeps)
-    if not walk.can(loop) & (Can.BACKWARD | Can.STEP):
+    if not walk.can(loop) & (Can.BACKWARD | Can.STEP) and not isinstance(loop.body[-1], ast.Break):
         walk.sweeps.append(loop)
     return around
 
