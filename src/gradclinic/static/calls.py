@@ -41,6 +41,7 @@ from gradclinic.static.values import (
     Num,
     Partial,
     Seq,
+    Stream,
     Unknown,
     Value,
     library,
@@ -109,7 +110,12 @@ def _asks_for_one_of(walk: Walk, node: ast.Call) -> bool:
 def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.Call) -> Value:
     if isinstance(base, Unknown):
         handled = call_unseen(base, attr, args) or methods.call_known(walk, base, attr, args, node)
-        return handled or call(walk, get_attribute(walk, base, attr), args, node, attr)
+        if handled is not None:
+            return handled
+        method = get_attribute(walk, base, attr)
+        if isinstance(method, Stream) and base.holds:  # `trainer.train()` gives no data, but may do anything
+            method = Unknown(f"{base.path}.{attr}", holds=base.holds)
+        return call(walk, method, args, node, attr)
     if isinstance(base, Lib):
         return call(walk, library(f"{base.name}.{attr}"), args, node, attr)
     if isinstance(base, Instance):

@@ -368,8 +368,10 @@ class Collection:
                 facts.can |= Can.ACT
             if called == "step" and words.NOT_AN_OPTIMIZER.search(receiver):
                 return
-            if called in ("zero_", "exit") and receiver == "sys":
+            if called == "exit" and receiver == "sys":
                 facts.can |= Can.STOP
+        elif called in ("exit", "quit"):
+            facts.can |= Can.STOP
         told = named(called)
         facts.can |= told.can
         by_any_name = called == "getattr" and isinstance(node.func, ast.Call)

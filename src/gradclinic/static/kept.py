@@ -34,7 +34,7 @@ _LOOKS_ON = words.Pattern(
 """Functions that by their names write an optimizer down, read it back, or set its rate."""
 
 
-def is_kept(name: str, function: FunctionNode, functions: Functions) -> bool:
+def is_kept(name: str, function: FunctionNode | ast.Module, functions: Functions) -> bool:
     """Whether nothing in `function`, or in what is defined in it, could step what it calls `name`.
 
     No step of it is written, even where the walk does not come; it is handed to nobody but a schedule, or a
@@ -43,7 +43,7 @@ def is_kept(name: str, function: FunctionNode, functions: Functions) -> bool:
     return _keeps(name, function, functions, DEEPEST_HANDING)
 
 
-def _keeps(name: str, function: FunctionNode, functions: Functions, depth: int) -> bool:
+def _keeps(name: str, function: FunctionNode | ast.Module, functions: Functions, depth: int) -> bool:
     harmless: set[ast.AST] = set()
     uses: list[ast.AST] = []
     for node in nodes_in(function):

@@ -202,29 +202,30 @@ def _walk(
         modules=survey.modules,
         reached=reached,
     )
-    finished = True
+    finished, exits = True, False
     result: Value = NONE
     try:
         _enter(walk, root, tree)
     except ReturnValue as returned:
         result = returned.value
-    except (BreakLoop, ContinueLoop, Stop):
-        pass
+    except (BreakLoop, ContinueLoop, Stop) as left:
+        exits = isinstance(left, Stop)
     except (OutOfBudget, RecursionError):
         finished = False
     if finished and not isinstance(root.node, ast.Module) and root.handed is None:
         walk.recorder.contained(_kept_inside(walk, root.node, result))
         walk.recorder.contained(_kept_by_its_class(walk, root, tree))
-    _leave_to_source(walk, tree)
+    _leave_to_source(walk, tree, exits=exits)
     switch_off(walk)
     note_steps(walk)
     complete = finished and isinstance(root.node, ast.Module) and _all_reached(survey, reached)
     return walk.recorder.tape(complete=complete)
 
 
-def _leave_to_source(walk: Walk, tree: ast.Module) -> None:
-    """A schedule that was not advanced on this path, and has a `step` written somewhere, may be elsewhere; an
-    optimizer whose `step` is handed on may be stepped by whoever has it."""
+def _leave_to_source(walk: Walk, tree: ast.Module, *, exits: bool) -> None:
+    """A schedule that was not advanced on this path, and has a `step` written somewhere, may be elsewhere; so
+    may one that a program which `exits` here hands on if it does not. An optimizer whose `step` is handed on
+    may be stepped by whoever has it."""
     stepping = (EventKind.SCHEDULE, EventKind.STEP)
     stepped = {draft.actor for draft in walk.recorder.drafts if draft.kind in stepping}
     idle = [
@@ -237,7 +238,9 @@ def _leave_to_source(walk: Walk, tree: ast.Module) -> None:
         written, handed_on = steps_written(tree)
         for actor in idle:
             asked = written if actor.kind is ActorKind.SCHEDULE else handed_on
-            if actor.name.rpartition(".")[2] in asked:
+            name = actor.name.rpartition(".")[2]
+            left = exits and asked is written and not is_kept(name, tree, walk.survey.functions)
+            if left or name in asked:
                 walk.recorder.escapes(actor.id)
 
 

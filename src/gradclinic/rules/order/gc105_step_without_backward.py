@@ -195,7 +195,9 @@ def _only_steps(tape: Tape, update: Update) -> bool:
 
     What a run computes without a module is not on its tape.
     """
-    computes = update.of_kind(EventKind.BATCH, EventKind.FORWARD, EventKind.LOSS, EventKind.BACKWARD)
+    computes = update.of_kind(EventKind.FORWARD, EventKind.LOSS, EventKind.BACKWARD)
+    if tape.source is Source.RUNTIME or update.of_kind(EventKind.ZERO_GRAD):
+        computes += update.of_kind(EventKind.BATCH)  # and not a loop that times steps
     return not computes and (tape.source is Source.STATIC or bool(update.of_kind(EventKind.SCHEDULE)))
 
 

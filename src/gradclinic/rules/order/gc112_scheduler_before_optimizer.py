@@ -118,6 +118,8 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
             # A path may turn to another phase of the training after its first pass. One tick alone of what is
             # built out of sight tells too little: it may set the rate of the step to come.
             again = later or (first.attrs.get("looped") and schedule.attrs.get("torch"))
+            # One that follows a metric skips no rate if it is told where the training begins.
+            again = again and (later or schedule.attrs.get("kind") != "ReduceLROnPlateau")
             if not again or not steps or first.index > steps[0] or first.attrs.get("explicit"):
                 continue
             if any(index < first.index for index in unknown) or _waits(first, stepped):
