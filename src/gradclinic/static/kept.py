@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -32,6 +33,7 @@ _LOOKS_ON = words.Pattern(
     r"_?(save|load|resume|restore|print|log)_\w+$|_?(adjust|set|change|update|decay|get)_(\w+_)?(lr|(learning_)?rate)s?$"
 )
 """Functions that by their names write an optimizer down, read it back, or set its rate."""
+_ADVANCES = words.Pattern(r"callback|hook|handler|trainer|engine|manager", re.I)
 
 
 def is_kept(name: str, function: FunctionNode | ast.Module, functions: Functions) -> bool:
@@ -122,7 +124,8 @@ def _about_itself(call: ast.Call) -> bool:
 
 
 def _builds_schedule(name: str) -> bool:
-    return name.endswith("LR") or bool(words.SCHEDULE_NAME.search(name))
+    """And not what advances one: `LRSchedulerCallback(schedule)`."""
+    return name.endswith("LR") or bool(words.SCHEDULE_NAME.search(name) and not _ADVANCES.search(name))
 
 
 def steps_written(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
