@@ -162,7 +162,8 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         # Where the same function trains, it may speak of parameters that it freezes.
         trains = any(walk.can(node) & Can.BACKWARD for node in around)
         wanted = _names(walk, walk.sweeps[-1]) | (named - _FREEZES if trains else named)
-        derived = any(_DERIVED.search(name) for name in _names(walk, walk.sweeps[-1]))
+        within = _names(walk, walk.sweeps[-1])
+        derived = "grad" in within or any(map(_DERIVED.search, within))  # `grad(loss, parameters)`
         acts = bool(wanted & _ACTS)
         attrs["sweep"] = not (wanted & _GRADIENTS_WANTED or acts or derived or _may_need_graph(walk))
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
