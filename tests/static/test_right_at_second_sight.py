@@ -197,8 +197,9 @@ if __name__ == "__main__":
 """
 
 
-def test_a_schedule_may_be_for_another_way_through_the_program() -> None:
-    source = HANDED_ON.format(callbacks=", callbacks=[Callback(schedule)]", mark="")
+@pytest.mark.parametrize("callback", ["Callback", "LRSchedulerCallback"])
+def test_a_schedule_may_be_for_another_way_through_the_program(callback: str) -> None:
+    source = HANDED_ON.format(callbacks=f", callbacks=[{callback}(schedule)]", mark="")
     assert told(TORCH + source) == set()
 
 
@@ -238,3 +239,129 @@ def test_what_a_test_gives_a_loss_is_no_fault_of_the_loss(file: str, codes: set[
         if finding.location and finding.location.path.endswith("losses.py")
     }
     assert found == codes
+
+
+SHARED = """
+def work(shared, local, loader, optimizer):
+    for x, y in loader:
+        local.load_state_dict(shared.state_dict())
+        local.zero_grad()
+        F.mse_loss(local(x), y).backward()
+        optimizer.zero_grad(){mark}
+        for one, other in zip(shared.parameters(), local.parameters()):
+            {hand}
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("hand", ["one._grad = other.grad", "one.grad = other.grad"])
+def test_gradients_may_be_handed_to_the_model_that_is_shared(hand: str) -> None:
+    assert told(TORCH + SHARED.format(hand=hand, mark="")) == set()
+
+
+def test_without_them_the_step_finds_nothing() -> None:
+    source = TORCH + SHARED.format(hand="print(one.shape)", mark="  # GC102")
+    assert told(source) == marked(source)
+
+
+SEVERAL = """
+from project import build
+
+def configure(model, args):
+    optimizer = {{}}
+    if args.split:
+        optimizer["first"] = build(model.first.parameters())
+        optimizer["second"] = torch.optim.Adam(model.second.parameters())
+    else:
+        optimizer["all"] = torch.optim.Adam(model.parameters())
+    return optimizer
+
+def train(model, loader, args):
+    optimizer = configure(model, args)
+    scaler = torch.amp.GradScaler()
+    for x, y in loader:
+        if isinstance(optimizer, dict):
+            for one in optimizer.values():
+                {clear}
+        else:
+            optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        scaler.scale(loss).backward(){mark}
+        if isinstance(optimizer, dict):
+            for one in optimizer.values():
+                scaler.step(one)
+        else:
+            scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def test_what_is_written_as_a_dictionary_is_one() -> None:
+    assert told(TORCH + SEVERAL.format(clear="one.zero_grad()", mark="")) == set()
+
+
+def test_those_in_it_must_be_cleared() -> None:
+    source = TORCH + SEVERAL.format(clear="print(one)", mark="  # GC101")
+    assert told(source) == marked(source)
+
+
+PERHAPS = """
+class Learner:
+    def __init__(self, model, loader):
+        self.model, self.loader = model, loader
+        self.set_optimizer()
+
+    def set_optimizer(self):
+        if self.model:
+            self.optimizer = torch.optim.Adam(self.model.parameters())
+        else:
+            self.optimizer = None
+
+    def fit(self):
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            F.mse_loss(self.model(x), y).backward(){mark}
+            {step}
+
+def main(loader):
+    learner = Learner(nn.Linear(4, 4), loader)
+    learner.fit()
+
+main(loader)
+"""
+
+
+def test_an_optimizer_is_there_where_it_is_called() -> None:
+    assert told(TORCH + PERHAPS.format(step="self.optimizer.step()", mark="")) == set()
+
+
+def test_and_must_step() -> None:
+    source = TORCH + PERHAPS.format(step="print(x)", mark="  # GC104")
+    assert told(source) == marked(source)
+
+
+FISHER = """
+from torch.autograd import grad
+
+def fisher(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    model.eval()
+    total = 0
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y){mark}
+        {use}
+    return total
+"""
+
+
+def test_a_graph_may_be_for_gradients_that_are_measured() -> None:
+    use = "total += sum(g.pow(2).sum().item() for g in grad(loss, model.parameters()))"
+    assert told(TORCH + FISHER.format(use=use, mark="")) == set()
+
+
+def test_one_that_nobody_asks_for_gradients_is_for_nothing() -> None:
+    source = TORCH + FISHER.format(use="total += loss.item()", mark="  # GC703")
+    assert told(source) == marked(source)

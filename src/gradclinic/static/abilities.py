@@ -46,6 +46,7 @@ ACTS = {
     "train": Can.TELL,
     "eval": Can.TELL,
     "grad": Can.NOTHING,
+    "_grad": Can.NOTHING,
     "clip_master_grads": Can.TELL,
     "register_step_pre_hook": Can.NOTHING,
     "register_step_post_hook": Can.NOTHING,

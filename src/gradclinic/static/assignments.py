@@ -26,6 +26,7 @@ from gradclinic.static.values import (
     Tensor,
     Unknown,
     Value,
+    same,
 )  # fmt: skip
 from gradclinic.static.walk import Walk
 
@@ -93,7 +94,7 @@ def _store(frame: Frame, name: str, value: Value) -> None:
 
 
 def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Value) -> None:
-    if target.attr == "grad":
+    if target.attr in ("grad", "_grad"):
         owner = base if isinstance(base, Params) else Params(None)
         assign_gradient(walk, owner, value, target)
     elif isinstance(base, Params) and target.attr == "data":
@@ -123,6 +124,8 @@ def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Val
 
 def _perhaps(walk: Walk, before: Value | None, value: Value, target: ast.Attribute) -> Value:
     """`if step >= most: self.finished = True`: of a flag that is set in a branch nobody knows to be taken."""
+    if walk.unsure and isinstance(before, (ActorRef, Model)) and same(value, NONE):
+        return before  # `else: self.optimizer = None`, where there is nothing that could be called
     if not walk.unsure or not isinstance(value, Const) or not isinstance(before, (Const, Unknown)):
         return value
     if name_of(before) == name_of(value):

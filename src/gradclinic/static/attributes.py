@@ -68,7 +68,13 @@ def get_attribute(walk: Walk, base: Value, attr: str) -> Value:
             return Bound(base, attr)
         return Tensor() if attr == "data" else base
     if isinstance(base, Params):
-        return Grad(base) if attr == "grad" else base if attr == "data" else Unknown(f"<param>.{attr}")
+        return (
+            Grad(base)
+            if attr in ("grad", "_grad")
+            else base
+            if attr == "data"
+            else Unknown(f"<param>.{attr}")
+        )
     if isinstance(base, Grad):
         return base
     if isinstance(base, Accelerator) and attr == "sync_gradients":

@@ -324,7 +324,7 @@ class Collection:
         while isinstance(inner, ast.Attribute):
             if not self._is_torchs(inner):
                 facts.mentions.add(inner.attr)
-            if inner.attr in ("grad", "sync_gradients"):
+            if inner.attr in ("grad", "_grad", "sync_gradients"):
                 facts.can |= Can.ACT | ACTS[inner.attr]
             inner = inner.value
         return inner

@@ -29,6 +29,7 @@ from gradclinic.static.values import (
     Func,
     Grad,
     Instance,
+    Lib,
     Map,
     Mode,
     Model,
@@ -307,9 +308,15 @@ def _builtin(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value:
         return Unknown(f"getattr({name_of(source)})", holds=(source,))  # `train` or `eval`, say
     if name == "bool":
         return source
+    if name == "isinstance" and isinstance(source, Map) and _names_dict(args.get(1, "")):
+        return Const(True)  # `if isinstance(optimizer, dict): for one in optimizer.values(): one.step()`
     if name in ("hasattr", "isinstance") and is_wrapper(source, parts(args.positional[1:])):
         return Const(True)
     return Unknown(f"{name}({', '.join(name_of(value) for value in args.positional)})")
+
+
+def _names_dict(kind: Value | None) -> bool:
+    return isinstance(kind, Lib) and kind.name == "builtins.dict"
 
 
 def _range(args: Arguments) -> Value:
