@@ -113,7 +113,8 @@ def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.C
         if handled is not None:
             return handled
         method = get_attribute(walk, base, attr)
-        if isinstance(method, Stream) and base.holds:  # `trainer.train()` gives no data, but may do anything
+        if isinstance(method, Stream) and base.holds and attr.startswith("train"):
+            # `trainer.train()` gives no data, but may do anything.
             method = Unknown(f"{base.path}.{attr}", holds=base.holds)
         return call(walk, method, args, node, attr)
     if isinstance(base, Lib):
