@@ -105,6 +105,21 @@ def test_losses_of_two_models_are_compared_and_gone() -> None:
     assert told(TORCH + source) == set()
 
 
+def test_losses_pile_up_in_a_list_that_is_gone_over() -> None:
+    source = """
+def train(model, loader, optimizer):
+    losses, rates = [], []
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        for kept, value in zip([losses, rates], [loss, optimizer.param_groups[0]["lr"]]):
+            kept.append(value)  # GC212
+"""
+    assert told(TORCH + source) == marked(TORCH + source)
+
+
 def test_losses_of_all_steps_pile_up() -> None:
     source = TORCH + COMPARED.format(before="losses = []", within="pass", over=PAIRS, mark="  # GC212")
     assert told(source) == marked(source)

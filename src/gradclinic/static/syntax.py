@@ -264,9 +264,15 @@ def is_until(loop: ast.AST) -> bool:
     )
 
 
-def most_items(loop: ast.AST) -> int | None:
-    """How many times a loop over what is written out goes around: `for model in (one, other)`."""
-    over = loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+def most_items(loop: ast.AST, call: ast.AST) -> int | None:
+    """How many times a loop over what is written out goes around: `for model in (one, other)`; None where the
+    call is one on what it goes over: `for kept in (losses, scores): kept.append(...)`."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return None
+    owner = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    if owner is not None and not set(names_in(loop.target)).isdisjoint(names_in(owner)):
+        return None
+    over = loop.iter
     while isinstance(over, ast.Call) and last_name(over.func) in ("zip", "enumerate") and over.args:
         over = over.args[0]
     return len(over.elts) if isinstance(over, (ast.Tuple, ast.List)) else None

@@ -45,7 +45,7 @@ def call_collection(machine: Machine, base: Seq | Map, attr: str, args: Argument
         for flow in _telling(machine, first):
             log.holders.append(base)  # for another list may get its id
             where = machine.kept_at(node, flow)
-            most = most_items(machine.loops[-1]) if machine.loops else None
+            most = most_items(machine.loops[-1], node) if machine.loops else None
             branch = machine.branch
             log.kept.append(Kept(where, flow, None, id(base), branch, len(log.uses), log.marks, most))
     if attr == "append":

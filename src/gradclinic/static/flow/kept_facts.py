@@ -89,9 +89,8 @@ def _pile_up(found: list[Kept], uses: list[Use]) -> bool:
         if (kept.into is None and kept.holder == first.holder)
         or (kept.into is not None and first.flow.nodes <= kept.into.nodes)
     ]
-    if first.most is not None and all(
-        sum(kept.holder == one.holder for one in found) <= first.most for kept in found
-    ):
+    holders = [kept.holder for kept in found]
+    if first.most is not None and len(set(holders)) > 1 and max(map(holders.count, holders)) <= first.most:
         return False  # One of each that the loop goes over: the next time around has a list of its own
     if not again or not any(kept.flow.nodes != first.flow.nodes for kept in again):
         return False
