@@ -201,10 +201,13 @@ def _contains(container: Value, value: Value) -> bool | None:
 
 def _comparable(walk: Walk, left: Num, op: ast.cmpop, right: Num) -> bool:
     """A size chosen by the walk may be met (`i + 1 == len(loader)`), but says nothing of being large."""
-    if left.invented == right.invented or isinstance(op, (ast.Eq, ast.NotEq)):
+    if left.invented == right.invented:
         return True
     hard = right if left.invented else left
     soft = left if left.invented else right
+    if isinstance(op, (ast.Eq, ast.NotEq)):
+        # `i == 7` is met by every loader but the walk's, which is shorter.
+        return "index" not in soft.units or hard.value is None or hard.value < walk.data_length
     if "accumulation" in soft.units or "index" in soft.units:
         return hard.value is not None and hard.value <= walk.window
     return hard.value == 0

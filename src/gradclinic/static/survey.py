@@ -30,7 +30,7 @@ from gradclinic.static.windows import divides_rate, keeps_whole
 _MORE_THAN_BUILDS = Can.TELL | Can.BACKWARD | Can.STEP | Can.FETCH | Can.FREEZE | Can.GUARD
 _ACTING = ACTS.keys() | words.CLIPS
 _SYNCS = frozenset({"accumulate", "sync_gradients"})
-_HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
+HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
 
 
 class Survey(Collection):
@@ -85,6 +85,27 @@ class Survey(Collection):
         """Whether the first of every k batches may be the one that steps."""
 
     @cached_property
+    def needed(self) -> set[str]:
+        """Names that something on the tape may depend on, through any chain of assignments."""
+        needed = set(self.hold_scalers)
+        for node, own in self.own:
+            if self.can(node) & HAPPENS:
+                needed |= own.mentions
+        waiting = self.own
+        grown = True
+        while grown:
+            grown = False
+            rest = []
+            for node, own in waiting:
+                if own.assigns.isdisjoint(needed):
+                    rest.append((node, own))
+                elif not own.mentions <= needed:
+                    needed |= own.mentions
+                    grown = True
+            waiting = rest
+        return needed
+
+    @cached_property
     def scales_elsewhere(self) -> bool:
         """Whether losses may be summed over a window: the rate is divided by its length, or hooks divide."""
         return self.hooks_gradients or divides_rate(self._trees, self._windows)
@@ -103,21 +124,23 @@ class Survey(Collection):
         """The periods in which something may happen: not those of `if size % 8: raise` or of a print."""
         found: set[int] = set()
         for node, facts in list(self.pieces.items()):
-            for period in facts.periods if not self._merely_tells(node) else ():
+            for period in facts.periods if not self._idles(node) else ():
                 found.add(self.constants.get(period, 0) if isinstance(period, str) else period)
         return found
 
-    def _merely_tells(self, node: ast.AST) -> bool:
+    def _idles(self, node: ast.AST) -> bool:
         """`if i % 100 == 0: print(loss)`, or an assertion."""
         if isinstance(node, ast.If):
-            return not self.can_any([*node.body, *node.orelse]) & _HAPPENS
+            return not self.can_any([*node.body, *node.orelse]) & HAPPENS
         return isinstance(node, ast.Assert)
 
     def _guards(self, node: ast.AST) -> bool:
         facts = self.pieces[node]
         if not facts.can & Can.GUARD:
             return False
-        return bool(facts.periods and not self._merely_tells(node)) or not facts.mentions.isdisjoint(_SYNCS)
+        # An `if` that idles may still set a flag by which another one steps.
+        asks = facts.periods and not (self._idles(node) and facts.assigns.isdisjoint(self.needed))
+        return bool(asks) or not facts.mentions.isdisjoint(_SYNCS)
 
     def _tallies(self) -> set[str]:
         found: set[str] = set()
