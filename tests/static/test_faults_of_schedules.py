@@ -285,3 +285,32 @@ def test_a_class_of_the_project_may_have_the_name_of_torchs(
         (tmp_path / "rates.py").write_text(rates)
     judged = judge([observe_source(TORCH + OF_TORCHS_NAME, str(tmp_path / "train.py"))])
     assert {finding.code for finding in judged} == found
+
+
+HANDED_TO_A_LOOP_OF_KNOWN_LENGTH = """
+def train(model, loader, optimizer, schedule, epochs):
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        if epoch > 5:
+            schedule.step()
+
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+decay = torch.optim.lr_scheduler.StepLR(optimizer, 100)  # GC114
+train(model, loader, optimizer, decay, 25)
+"""
+
+
+@pytest.mark.parametrize("waits", ["epoch > 5", "epoch + 1 >= 10", "1 < epoch", "not epoch < 24"])
+def test_what_a_long_loop_comes_to_later_happens(waits: str) -> None:
+    source = TORCH + HANDED_TO_A_LOOP_OF_KNOWN_LENGTH.replace("epoch > 5", waits)
+    assert told(source) == set()
+
+
+@pytest.mark.parametrize("waits", ["epoch > 24", "epoch - 1 >= 24", "epoch < 0"])
+def test_what_it_never_comes_to_does_not(waits: str) -> None:
+    source = TORCH + HANDED_TO_A_LOOP_OF_KNOWN_LENGTH.replace("epoch > 5", waits)
+    assert told(source) == marked(source)

@@ -92,7 +92,15 @@ def _number(left: Num, op: ast.operator, right: Num) -> Value:
                 Num(exact, invented, units) if exact * right.value == left.value else Num(None, units=units)
             )
         return Num(None, units=units)
-    return Num(compute(left.value, right.value), invented, units)
+    return Num(compute(left.value, right.value), invented, units, _ahead(left, op, right))
+
+
+def _ahead(left: Num, op: ast.operator, right: Num) -> tuple[int, int] | None:
+    """What `epoch + 1` comes to, of an `epoch` that is counted further than the walk goes."""
+    if left.ahead is None or right.value is None or not isinstance(op, (ast.Add, ast.Sub)):
+        return None
+    shift = right.value if isinstance(op, ast.Add) else -right.value
+    return left.ahead[0] + shift, left.ahead[1] + shift
 
 
 def _modulo(walk: Walk, left: Value, right: Value) -> Value:

@@ -164,6 +164,8 @@ def compare(walk: Walk, left: Value, op: ast.cmpop, right: Value) -> Value:
         held = _contains(right, left)
         return _named(left, op, right) if held is None else Const(held == isinstance(op, ast.In))
     elif isinstance(left, Num) and isinstance(right, Num):
+        if _turns_later(left, op, right):
+            return _named(_counted(left), op, _counted(right))
         if left.value is not None and right.value is not None and _comparable(walk, left, op, right):
             return Const(_COMPARE[type(op)](left.value, right.value))
     elif isinstance(left, Const) and isinstance(right, Const):
@@ -197,6 +199,22 @@ def _contains(container: Value, value: Value) -> bool | None:
         return None
     known = [item.value for item in container.items if isinstance(item, Const)]
     return value.value in known if len(known) == len(container.items) else None
+
+
+def _turns_later(left: Num, op: ast.cmpop, right: Num) -> bool:
+    """Whether `epoch > 5` has another answer at the end of a loop than where the walk leaves it."""
+    if (left.ahead is None) is (right.ahead is None) or isinstance(op, (ast.Eq, ast.NotEq)):
+        return False
+    ones, others = left.ahead or (left.value,) * 2, right.ahead or (right.value,) * 2
+    if None in (*ones, *others) or (left.invented or right.invented):
+        return False
+    walked, last = (_COMPARE[type(op)](*pair) for pair in zip(ones, others, strict=True))
+    return walked is not last
+
+
+def _counted(value: Num) -> Num:
+    """By the one name that it has in every iteration."""
+    return Num(value.value, True, value.units) if value.ahead is not None else value
 
 
 def _comparable(walk: Walk, left: Num, op: ast.cmpop, right: Num) -> bool:

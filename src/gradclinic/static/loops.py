@@ -45,6 +45,7 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
     owns = walk.survey.owns_beat(node) and _may_beat(walk, node, source)
     count = _count(walk, node, source, owns=owns, can=can)
     items = [item_of(walk, source, node.target, index) for index in range(count)]
+    _look_ahead(source, items)
     exact = isinstance(source, Range) and _exact(source)
     data = owns and (not isinstance(source, Range) or exact or _counts_batches(source))
     # `for _ in range(len(loader)): batch = next(batches)` goes over the data as well.
@@ -76,6 +77,16 @@ def _may_beat(walk: Walk, node: ast.For | ast.AsyncFor, source: Value) -> bool:
 
 def _exact(source: Range) -> bool:
     return isinstance(source.bound, Num) and source.bound.value is not None and not source.bound.invented
+
+
+def _look_ahead(source: Value, items: list[Value]) -> None:
+    """`for epoch in range(25)` comes to more numbers than the first few that are walked."""
+    if not isinstance(source, Range) or not isinstance(source.bound, Num) or not _exact(source):
+        return
+    last, last_of_all = source.start + len(items) - 1, source.start + (source.bound.value or 0) - 1
+    for item in items if last < last_of_all else ():
+        if isinstance(item, Num):
+            item.ahead = last, last_of_all
 
 
 def _counts_batches(source: Range) -> bool:

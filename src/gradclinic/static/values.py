@@ -54,6 +54,8 @@ class Num(Value):
     invented: bool = False
     """True for a size the walk chose itself, such as the length of a loader."""
     units: Keys = NOTHING
+    ahead: tuple[int, int] | None = None
+    """Of a number that a loop counts: the last one that the walk comes to, and the last of all beyond it."""
 
 
 @record
