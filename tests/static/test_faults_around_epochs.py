@@ -268,6 +268,12 @@ class SharedLoss(nn.Module):
 
 def distance_loss(x, y):
     return (x - y).pow(2).sum(dim=1).mean()
+
+def own_crossentropy(x, y):
+    return torch.logsumexp((1 - 2 * y) * x, dim=-1).mean()
+
+def summed_crossentropy(x, y):
+    return torch.logsumexp((1 - 2 * y) * x, dim=-1).sum()
 """
 WINDOWS = """
 from losses import {loss}
@@ -288,6 +294,8 @@ def run(model, loader, optimizer, args):
     [
         ("FocalLoss", ["GC106"]),
         ("distance_loss", ["GC106"]),
+        ("own_crossentropy", ["GC106"]),
+        ("summed_crossentropy", []),
         ("SummedLoss", []),
         ("LossOfEach", []),
         ("SharedLoss", []),

@@ -44,7 +44,7 @@ MODULE_METHODS = names(
     "forward backward step requires_grad_ modules children named_modules apply no_sync register_buffer"
 )
 
-LOSS_FUNCTION = Pattern(r"loss|cross_entropy|nll|kl_div|_bce|^bce|criterion", re.I)
+LOSS_FUNCTION = Pattern(r"loss|cross_?entropy|nll|kl_div|_bce|^bce|criterion", re.I)
 CRITERION_NAME = Pattern(
     r"(^|_)(crit(?!ic)\w*|loss_?(fn|func|function|fct|f|layer|module|obj)?|bce|mse|ce|l1)$|loss$", re.I
 )
