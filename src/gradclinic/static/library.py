@@ -12,6 +12,7 @@ from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import OF_GRADIENTS, asks_gradients, name_of, truth
 from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import act_on_gradient, assign_gradient
+from gradclinic.static.handing import run_given
 from gradclinic.static.held import models_in, parts
 from gradclinic.static.layers import layers_of_call, layers_of_torchvision
 from gradclinic.static.opaque import build, call_outside, clip_parameters
@@ -88,7 +89,8 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
         if name in ("sys.exit", "os._exit"):
             raise Stop
         return Unknown(f"{name}()")
-    made = call_outside(walk, Unknown(name), last, args, node, origin=name)
+    ran = run_given(walk, name, args, node)
+    made = call_outside(walk, Unknown(name), last, args, node, origin=name, ran=ran)
     if isinstance(made, Model):
         # What it went in by it may come out by, and be more than it was.
         made.origin = "" if any(made is value for value in args.all()) else name

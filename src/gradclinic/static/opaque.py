@@ -74,9 +74,19 @@ def _open_perhaps(
 
 
 def call_outside(
-    walk: Walk, func: Value, name: str, args: Arguments, node: ast.Call, *, origin: str = ""
+    walk: Walk,
+    func: Value,
+    name: str,
+    args: Arguments,
+    node: ast.Call,
+    *,
+    origin: str = "",
+    ran: Model | None = None,
 ) -> Value:
-    """A function of another file, imported as `origin`, or one that came as a parameter."""
+    """A function of another file, imported as `origin`, or one that came as a parameter.
+
+    `ran` is a model that it is known to run, and to leave in its mode.
+    """
     values = args.all()
     holds = func.holds if isinstance(func, Unknown) else ()
     if not holds and not _says_something(name) and _are_plain(values):
@@ -107,7 +117,7 @@ def call_outside(
         before = len(walk.recorder.drafts)
         _open_where_needed(walk, name, values, reached, node)
         note_scale(walk, [*values, *holds], node, before)
-    modes.doubt(name, reached)
+    modes.doubt(name, (part for part in reached if part is not ran))
     if words.TOGGLES_GRADIENTS.search(name) and any(isinstance(value, Model) for value in reached):
         walk.perhaps_no_grad += 1  # for all that follows: nobody says when it ends
     return _outcome(walk, func, name, args, known, node, origin)

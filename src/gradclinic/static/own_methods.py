@@ -7,7 +7,7 @@ import ast
 from gradclinic.static import words
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
-_SWITCHES = words.names(
+SWITCHES = words.names(
     "no_grad inference_mode set_grad_enabled enable_grad autograd grad volatile requires_grad requires_grad_ "
     "train eval"
 )
@@ -39,7 +39,7 @@ def _layers(methods: list[ast.FunctionDef]) -> frozenset[str]:
 def _applies(method: ast.FunctionDef, layers: frozenset[str]) -> bool:
     """Not under a decorator, nor in a block: that may switch gradients off."""
     parameters = method.args.args
-    if method.decorator_list or not parameters or not _SWITCHES.isdisjoint(names_in(method)):
+    if method.decorator_list or not parameters or not SWITCHES.isdisjoint(names_in(method)):
         return False
     nodes = nodes_in(method)
     if any(isinstance(node, (ast.With, ast.AsyncWith)) for node in nodes):
