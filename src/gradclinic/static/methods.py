@@ -223,7 +223,7 @@ def _schedule(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.
 def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) -> Value | None:
     if attr in ("train", "eval"):
         mode = args.get(0, "mode") if attr == "train" else Const(False)
-        training = True if mode is None else truth(mode)
+        training = True if mode is None else modes.wanted(walk, mode, node)
         walk.emit(EventKind.MODE, node, actor=base.name, models=base.whole(), attrs={"training": training})
         modes.switch(base, training if not modes.varies(walk, node) else None, walk.at(node))
         return base

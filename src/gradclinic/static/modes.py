@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from gradclinic.facts import Location
 from gradclinic.static import words
 from gradclinic.static.abilities import Can
+from gradclinic.static.conditions import holds, truth
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.layers import any_differentiates
 from gradclinic.static.own_methods import applying
@@ -53,6 +54,25 @@ def switch(model: Model, training: bool | None, where: Location | None, depth: i
         inner = part.model if isinstance(part, Instance) else part
         if isinstance(inner, Model):
             switch(inner, training, where, depth - 1)
+
+
+def wanted(walk: Walk, mode: Value, call: ast.Call) -> bool | None:
+    """What `model.train(training)` asks for.
+
+    A flag by which the same function goes backward or not is decided here, as it would be there.
+    """
+    known = truth(mode)
+    flag = call.args[0] if call.args else None
+    if known is not None or walk.summarising or not walk.active or not isinstance(flag, ast.Name):
+        return known
+    trains = any(
+        isinstance(part, ast.If)
+        and isinstance(part.test, ast.Name)
+        and part.test.id == flag.id
+        and walk.survey.can_any(part.body) & Can.BACKWARD
+        for part in nodes_in(walk.active[-1])
+    )
+    return holds(walk, mode) if trains else None
 
 
 def varies(walk: Walk, call: ast.Call) -> bool:
@@ -258,11 +278,27 @@ def _over_held_out_data(walk: Walk) -> bool:
     constants = (part.value for part in ast.walk(over) if isinstance(part, ast.Constant))
     written = [value for value in constants if isinstance(value, str)]  # `loaders["val"]`
     written += [name for part in names_in(over) for name in _given_as(walk, part)]
+    written += _taken_by_number(loop)
     return any(words.HELD_OUT.search(name) for name in (*names_in(over), *written)) or any(
         words.EVALUATES.match(node.name)
         for node in walk.active
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     )
+
+
+def _taken_by_number(loop: ast.AST) -> list[str]:
+    """`for i in range(users): x, y = test_x[i], test_y[i]` goes over what it asks for by its number."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+        return []
+    if not isinstance(loop.iter, ast.Call) or last_name(loop.iter.func) != "range":
+        return []
+    taken = [
+        last_name(part.value)
+        for part in nodes_in(loop)
+        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load)
+        if loop.target.id in names_in(part.slice)
+    ]
+    return [name for name in taken if not words.MEASURES.search(name)]  # `test_accuracy[epoch]` is none of it
 
 
 def _given_as(walk: Walk, parameter: str) -> list[str]:

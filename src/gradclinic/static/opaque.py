@@ -214,7 +214,9 @@ def _open_where_needed(
         if models and not constructs and not words.harmless_for_model(name):
             _open_perhaps(walk, name, reached, node, models)
         elif any(isinstance(value, Tensor) and value.models for value in values) and (
-            walk.for_effect is node or (words.MAY_TRAIN.search(name) and not words.harmless(name))
+            # `features[label].append(outputs)`: whatever has such a method keeps what it is given.
+            (walk.for_effect is node and name != "append")
+            or (words.MAY_TRAIN.search(name) and not words.harmless(name))
         ):
             # `judge(outputs, y)`, called for what it does: it may make the loss and go backward.
             walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True})
