@@ -27,9 +27,9 @@ PLAIN = """
 
 def test_each_iteration_repeats_in_source_order_with_exact_lines():
     tape = only_tape(PLAIN)
-    assert spelled(tape) == "epoch " + "batch zero_grad backward clip step " * 3 + "epoch-end"
+    assert spelled(tape) == "epoch " + "batch zero_grad backward clip step " * 4 + "epoch-end"
     lines = [event.where.line for event in tape.events if event.kind is EventKind.STEP]
-    assert lines == [12, 12, 12]
+    assert lines == [12, 12, 12, 12]
 
 
 def test_a_script_is_a_complete_tape_and_its_optimizer_knows_its_model():
@@ -52,7 +52,7 @@ def test_a_function_that_nobody_calls_is_read_with_its_parameters_inferred():
                 optimizer.zero_grad()
         """
     )
-    assert spelled(tape) == "epoch " + "batch backward step zero_grad " * 3 + "epoch-end"
+    assert spelled(tape) == "epoch " + "batch backward step zero_grad " * 4 + "epoch-end"
     assert not tape.complete
     assert tape.events[0].where.function == "train"
 
@@ -72,7 +72,7 @@ def test_nested_epochs_walk_the_data_twice():
             scheduler.step()
         """
     )
-    one_pass = "epoch " + "batch zero_grad backward step " * 3 + "epoch-end schedule "
+    one_pass = "epoch " + "batch zero_grad backward step " * 4 + "epoch-end schedule "
     assert spelled(tape) == (one_pass * 2).strip()
 
 
@@ -91,8 +91,8 @@ def test_the_same_condition_is_answered_the_same_way_all_along_a_path():
         """
     )
     assert {spelled(tape) for tape in paths} == {
-        "epoch " + "batch zero_grad backward " * 3 + "epoch-end",
-        "epoch " + "batch zero_grad backward step " * 3 + "epoch-end",
+        "epoch " + "batch zero_grad backward " * 4 + "epoch-end",
+        "epoch " + "batch zero_grad backward step " * 4 + "epoch-end",
     }
 
 
@@ -124,7 +124,7 @@ def test_clearing_by_hand_is_clearing():
             optimizer.step()
         """
     )
-    assert spelled(tape) == "epoch " + "batch zero_grad backward step " * 3 + "epoch-end"
+    assert spelled(tape) == "epoch " + "batch zero_grad backward step " * 4 + "epoch-end"
 
 
 def test_names_of_sums_of_sums_stay_short_and_their_own() -> None:
@@ -214,3 +214,27 @@ def test_what_is_only_printed_every_so_often_makes_no_window():
     assert spelled(only_tape(printed)) == spelled(only_tape(PLAIN))
     stepped = told.replace("optimizer.step()", "if i % 4 == 3:\n            optimizer.step()")
     assert spelled(only_tape(stepped)).count("batch") > 8
+
+
+def test_a_round_that_is_passed_over_hides_nothing():
+    """A schedule that nobody advances shows after a few updates, though the first batch brings none."""
+    script = dedent(
+        """
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 4)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+        before = None
+        for x in loader:
+            if before is not None:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(model(x), before).backward()
+                optimizer.step()
+                ADVANCE
+            before = x
+        """
+    )
+    assert codes_by_lint(script.replace("ADVANCE", "pass")) == ["GC114"]
+    assert codes_by_lint(script.replace("ADVANCE", "schedule.step()")) == []

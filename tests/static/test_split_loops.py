@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.static.reading import only_tape, spelled, tapes
 
-ONE_PASS = "epoch " + "batch zero_grad backward step " * 3 + "epoch-end"
+ONE_PASS = "epoch " + "batch zero_grad backward step " * 4 + "epoch-end"
 
 
 def test_helpers_are_followed_to_the_line_that_acts():
@@ -217,7 +217,7 @@ def test_control_flow_leaves_where_python_would():
         """
     )
     assert {spelled(tape) for tape in paths} == {
-        "epoch " + "batch zero_grad backward step " * 2 + "batch zero_grad backward step",
+        "epoch " + "batch zero_grad backward step " * 3 + "batch zero_grad backward step",
         ONE_PASS,
     }, "the path that always continues shows nothing"
 
@@ -237,6 +237,6 @@ def test_an_optimizer_is_made_by_whatever_is_given_parameters_and_returns_one():
             optimizer.step()
         """
     )
-    assert spelled(tape) == "epoch " + "batch backward step " * 3 + "epoch-end"
+    assert spelled(tape) == "epoch " + "batch backward step " * 4 + "epoch-end"
     (optimizer,) = tape.optimizers
     assert tape.actors[optimizer].built is not None

@@ -38,16 +38,21 @@ def trainers_of(path: str, beside: Collection[str]) -> list[str]:
     if any(file in beside for file in found):
         return []
     found = sorted(found, key=lambda file: "backward(" not in text_of(file))[:MOST_CALLERS]
-    return found if any(_reaches_a_loss(file, path) for file in found) else []
+    return found if _reach_a_loss(found, path) else []
 
 
-def _reaches_a_loss(file: str, but: str, levels: int = LEVELS_DOWN) -> bool:
-    """Whether a script, or what it imports, has a loss that minds what it is given; the file itself aside."""
-    text = text_of(file)
-    if words.speaks_of_losses(text):
-        return True
-    imported = {file_of(spelled, file) for spelled in _spelled(text)} - {None, but} if levels else set()
-    return any(_reaches_a_loss(other, but, levels - 1) for other in imported if other is not None)
+def _reach_a_loss(scripts: list[str], but: str) -> bool:
+    """Whether one of them, or what they import, has a loss that minds what it is given; `but` one aside."""
+    seen, level = {but}, scripts
+    for _ in range(LEVELS_DOWN + 1):
+        level = [file for file in dict.fromkeys(level) if file not in seen]
+        seen.update(level)
+        texts = [(file, text_of(file)) for file in level]
+        if any(words.speaks_of_losses(text) for _, text in texts):
+            return True
+        imported = (file_of(spelled, file) for file, text in texts for spelled in _spelled(text))
+        level = [file for file in imported if file is not None]
+    return False
 
 
 def called_with_a_scale(path: str) -> bool:

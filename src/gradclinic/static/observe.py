@@ -38,7 +38,7 @@ _UPDATES = tuple(
     map(
         re.compile,
         (
-            r"zero_grad|clip_grad|no_sync|autocast|scale_loss|loss_scal|Scaler",
+            *("zero_grad", "clip_grad", "no_sync", "autocast", "scale_loss", "loss_scal", "Scaler"),
             r"optim(?!iz(?:e|ed|es|ing|ation)(?![a-z]))",
             r"accum(?!ulate_grad\b|ulated_)",
         ),
@@ -155,7 +155,7 @@ def observe_source(
     tree = tree_of(text, path)
     try:
         cases = [
-            *(_loops(tree, path, modules, acts=asked.acts) if loops else ()),
+            *(_loops(tree, path, modules, itself=asked.acts) if loops else ()),
             *(
                 _losses(tree, text, path, beside, computes=asked.computes)
                 if asked.computes or hands_on
@@ -189,11 +189,11 @@ def _endings(
 
 
 def _loops(
-    tree: ast.Module, path: str, modules: Mapping[str, Module], *, acts: bool
+    tree: ast.Module, path: str, modules: Mapping[str, Module], *, itself: bool
 ) -> Iterator[tuple[object, ...]]:
     from gradclinic.static.training_loops import loop_cases
 
-    return loop_cases(tree, path, modules, acts=acts)
+    return loop_cases(tree, path, modules, acts=itself)
 
 
 def _tests(text: str, path: str) -> bool:

@@ -55,6 +55,8 @@ STEPS_PER_FILE = 60_000
 """Far more than a file that trains takes: one that merely looks like it must come to an end."""
 STEPS_ELSEWHERE = 5_000
 """The same for one that calls modules which train, and does nothing of it itself."""
+LATER_PATHS = 0.9
+"""How many steps a later path takes for each that an earlier one took, at least."""
 _HOOKS = frozenset({"__init__", "configure_optimizers", "forward"})
 
 
@@ -145,8 +147,8 @@ def walk_root(
         return explore(walk_path, afford, shape_of)
 
     def afford(waiting: int) -> bool:
-        """Hardly less than the paths took so far is what as many more will take."""
-        each = (allowed - budget.steps) / max(1, walked) * 0.9
+        """Paths that are still to be walked take about as long as those before them."""
+        each = (allowed - budget.steps) / max(1, walked) * LATER_PATHS
         return budget.left() and each * waiting <= budget.steps
 
     tapes = walk_from(root)
@@ -182,8 +184,8 @@ def _walk(
     # A window that begins with its step is cut by an epoch where two are left over, of three.
     window = 3 if survey.steps_first else 2
     period = max([window, *(k for k in survey.moduli if k <= LONGEST_PERIOD)])
-    # Twice around it; three times shows what a loop without windows repeats, and what grows in it.
-    rounds = 2 * period if survey.guarded else 3
+    # Twice around it. Without windows four do: one may be passed over, and three show what repeats.
+    rounds = 2 * period if survey.guarded else 4
     tail = window - 1 if survey.guarded and not survey.keeps_whole_windows else 0
     walk = Walk(
         path=path,

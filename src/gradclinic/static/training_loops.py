@@ -31,7 +31,7 @@ def loop_cases(
 ) -> Iterator[tuple[object, ...]]:
     """The tapes of the file, each root with its paths, and in which mode its models are trained.
 
-    Without `acts` only what it imports trains anything: it calls that, or it is not worth much time.
+    Without `acts` nothing in the file itself trains, only modules that it may call: it is given less time.
     """
     survey = Survey(tree, modules)
     relevance = Relevance(survey)
