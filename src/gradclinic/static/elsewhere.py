@@ -11,7 +11,7 @@ from itertools import islice
 from gradclinic.frozen import frozen
 from gradclinic.static.imports import bindings, mentioned
 from gradclinic.static.layers import any_differentiates, layers_of_class
-from gradclinic.static.own_methods import applying
+from gradclinic.static.own_methods import Written
 from gradclinic.static.project_files import MOST_HOPS, file_of, parsed
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import names_in
@@ -38,19 +38,31 @@ class Seen:
     sets_mode: frozenset[str]
     """The methods that call train() or eval()."""
     methods: frozenset[str]
-    applying: frozenset[str]
-    """Those that run its layers as forward does."""
 
 
-def class_elsewhere(name: str, path: str, hops: int = MOST_HOPS) -> Seen | None:
+def class_elsewhere(name: str, path: str) -> Seen | None:
     """The class that the file at `path` knows as `package.module.Name`; None when it is not in sight."""
+    place = _place(name, path)
+    found = _defined(*place) if place is not None else None
+    return found if isinstance(found, Seen) else None
+
+
+def computing_elsewhere(name: str, path: str, *, by_layers: bool) -> frozenset[str]:
+    """The methods of that class that run forward, or layers with weights as it does."""
+    place = _place(name, path)
+    return _computing(*place, by_layers) if place is not None else frozenset()
+
+
+def _place(name: str, path: str, hops: int = MOST_HOPS) -> tuple[str, int, int, str] | None:
+    """The file that such a class stands in, when that was changed, its size, and the class's name there."""
     module, _, last = name.rpartition(".")
     file = file_of(module, path) if module.strip(".") and hops else None
     if file is None:
         return None
     version = os.stat(file)
-    found = _defined(file, version.st_mtime_ns, version.st_size, last)
-    return class_elsewhere(found, file, hops - 1) if isinstance(found, str) else found
+    place = (file, version.st_mtime_ns, version.st_size, last)
+    found = _defined(*place)
+    return _place(found, file, hops - 1) if isinstance(found, str) else place
 
 
 def some_layer_minds(path: str) -> bool:
@@ -117,6 +129,14 @@ def _defined(file: str, changed: int, size: int, name: str) -> Seen | str | None
     return None
 
 
+@lru_cache(maxsize=256)
+def _computing(file: str, changed: int, size: int, name: str, by_layers: bool) -> frozenset[str]:
+    tree = parsed(file, changed, size)
+    written = Written([tree] if tree is not None else [])
+    cls = written.classes.get(name)
+    return written.computing(cls, by_layers=by_layers) if cls is not None else frozenset()
+
+
 def _seen(survey: Survey, cls: ast.ClassDef) -> Seen:
     methods = [part for part in cls.body if isinstance(part, ast.FunctionDef)]
     return Seen(
@@ -124,5 +144,4 @@ def _seen(survey: Survey, cls: ast.ClassDef) -> Seen:
         any_differentiates(survey),
         frozenset(part.name for part in methods if {"train", "eval"} & set(names_in(part))),
         frozenset(part.name for part in methods),
-        applying(cls),
     )

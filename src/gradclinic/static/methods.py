@@ -262,7 +262,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
     if walk.for_effect is node and words.harmless(attr):
         return NONE  # `model.visualize(outputs)`: what it computes is for nobody
     # What gives the loss that is trained by has a graph; of others nobody knows, unless they are in sight.
-    direct = modes.gives_a_loss(attr) or (bool(walk.sweeps) and modes.runs_layers(walk, base, attr))
+    direct = modes.gives_a_loss(attr) or (bool(walk.sweeps) and modes.computes(walk, base, attr, args.all()))
     return forward(walk, base, args, node, direct=direct)
 
 

@@ -10,12 +10,12 @@ from gradclinic.facts import Location
 from gradclinic.static import words
 from gradclinic.static.abilities import Can
 from gradclinic.static.conditions import holds, truth
-from gradclinic.static.elsewhere import class_elsewhere
+from gradclinic.static.elsewhere import class_elsewhere, computing_elsewhere
 from gradclinic.static.layers import any_differentiates
-from gradclinic.static.own_methods import applying
+from gradclinic.static.own_methods import Written
 from gradclinic.static.purposes import serves_training
 from gradclinic.static.syntax import last_name, names_in, nodes_in
-from gradclinic.static.values import Instance, Mode, Model, Stream, Unknown, Value
+from gradclinic.static.values import NOTHING, Instance, Mode, Model, Stream, Tensor, Unknown, Value
 from gradclinic.static.walk import Walk
 
 _DEEPEST_PART = 4
@@ -99,15 +99,24 @@ def gives_a_loss(method: str) -> bool:
     return _GIVES_A_LOSS.match(method) is not None and not _CHANGES_MODE.search(method)
 
 
-def runs_layers(walk: Walk, model: Model, method: str) -> bool:
-    """Whether it is a method in sight that computes with a graph what it gives: `model.predict(x)`."""
-    here, known = walk.survey.functions.get(method), walk.survey.runs_layers
+def computes(walk: Walk, model: Model, method: str, given: Iterable[Value]) -> bool:
+    """Whether it is a method in sight that runs forward, or layers with weights, with a graph.
+
+    Not of what is `given` from where there are no gradients, or detached: somebody has thought of them.
+    """
+    if any(isinstance(value, Tensor) and value.models == NOTHING for value in given):
+        return False
+    here, known = walk.survey.functions.get(method), walk.survey.computing
+    by_layers = _FREEZES.isdisjoint(_names(walk, walk.survey.tree))
     if not here:
-        seen = class_elsewhere(model.origin, walk.path) if model.origin else None
-        return seen is not None and method in seen.applying
+        origin = model.origin
+        return bool(origin) and method in computing_elsewhere(origin, walk.path, by_layers=by_layers)
     if method not in known:
         owners = [cls for cls in walk.survey.classes.values() if any(part in here for part in cls.body)]
-        known[method] = len(owners) == len(here) and all(method in applying(cls) for cls in owners)
+        written = Written(reversed(walk.survey.trees))
+        known[method] = len(owners) == len(here) and all(
+            method in written.computing(cls, by_layers=by_layers) for cls in owners
+        )
     return known[method]
 
 

@@ -48,20 +48,20 @@ class Survey(Collection):
         """Layers that care for the mode, of each class where they have been asked for, by depth."""
         self.differentiates: bool | None = None
         """Whether a module in it computes gradients itself; None until that is asked."""
-        self.runs_layers: dict[str, bool] = {}
-        """Whether all methods of a name run the layers of their models, as far as it has been asked."""
+        self.computing: dict[str, bool] = {}
+        """Whether all methods of a name run layers of their models, as far as it has been asked."""
         self.branches: dict[ast.If, Branches] = {}
         self.exits: set[ast.If] = set()
         """Conditions that end a loop before an iteration has done anything."""
         self.tree = tree
         self.purposes: dict[tuple[ast.AST, tuple[ast.AST, ...]], bool] = {}
         """Whether forwards in passes that train nothing serve the training, as far as it has been asked."""
-        self._trees = [tree, *{module.path: module.tree for module in modules.values()}.values()]
+        self.trees = [tree, *{module.path: module.tree for module in modules.values()}.values()]
         self._can: dict[ast.AST, int] = {}
         self._builders: dict[FunctionNode, bool] = {}
         self._beats: dict[ast.AST, bool] = {}
         self._depths: dict[ast.AST, int] = {}
-        for other in self._trees[1:]:
+        for other in self.trees[1:]:
             self.add(other)
         self.foreign = set(self.qualnames)
         """Functions of those other modules."""
@@ -108,11 +108,11 @@ class Survey(Collection):
     @cached_property
     def scales_elsewhere(self) -> bool:
         """Whether losses may be summed over a window: the rate is divided by its length, or hooks divide."""
-        return self.hooks_gradients or divides_rate(self._trees, self._windows)
+        return self.hooks_gradients or divides_rate(self.trees, self._windows)
 
     @cached_property
     def keeps_whole_windows(self) -> bool:
-        return keeps_whole(self._trees, self._windows)
+        return keeps_whole(self.trees, self._windows)
 
     @cached_property
     def _windows(self) -> set[str]:
