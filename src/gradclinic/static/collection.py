@@ -254,7 +254,7 @@ class Collection:
             elif first == "training" and _is_mode(node.targets[0]):
                 self.sets_modes_by_hand = True
         elif isinstance(node, ast.Expr):
-            if isinstance(node.value, ast.Call) and words.gives_nothing(last_name(node.value.func)):
+            if isinstance(node.value, ast.Call) and words.makes_ready(last_name(node.value.func)):
                 facts.calls_out = True
         elif isinstance(node, (ast.Return, ast.Break, ast.Continue)):
             facts.can |= Can.LEAVE

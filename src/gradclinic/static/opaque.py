@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import modes, words
+from gradclinic.static.abilities import Can
 from gradclinic.static.bystanders import leaves_alone
 from gradclinic.static.conditions import OF_GRADIENTS, name_of
 from gradclinic.static.elsewhere import class_elsewhere
@@ -17,6 +18,7 @@ from gradclinic.static.own_losses import is_mean
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import named, role_of
 from gradclinic.static.scales import note_scale
+from gradclinic.static.syntax import is_count, nodes_in
 from gradclinic.static.values import (
     NOTHING,
     Accelerator,
@@ -196,7 +198,7 @@ def _open_where_needed(
 ) -> None:
     optimizers = optimizers_among(reached)
     constructs = name[:1].isupper()
-    if _is_for_its_effect(walk, name, node) and (optimizers or models_among(reached)):
+    if _makes_ready(walk, name, node) and (optimizers or models_among(reached)):
         open_tape(walk, node, optimizers=optimizers, models=models_among(reached))
     elif optimizers:
         if not constructs:
@@ -222,8 +224,17 @@ def _open_where_needed(
             walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True})
 
 
-def _is_for_its_effect(walk: Walk, name: str, node: ast.Call) -> bool:
-    return bool(walk.batches) and walk.for_effect is node and words.gives_nothing(name)
+def _makes_ready(walk: Walk, name: str, node: ast.Call) -> bool:
+    """Whether it may clear gradients for the batch; what is done every so often beside the steps does not."""
+    if not walk.batches or walk.for_effect is not node or not words.makes_ready(name):
+        return False
+    return not walk.loops or not any(
+        isinstance(part, ast.If)
+        and not walk.can(part) & Can.STEP
+        and any(map(is_count, nodes_in(part.test)))
+        and node in nodes_in(part)
+        for part in nodes_in(walk.loops[-1][2])
+    )
 
 
 def _goes_backward(part: Value) -> bool:

@@ -192,13 +192,14 @@ _HARMLESS = (
     "param_group|group|freeze|unfreeze"
 )
 HARMLESS = Pattern(rf"(^|_)({_HARMLESS})", re.I)
-_SETS_UP = Pattern(
-    r"^_*(get_(?!\w*(lr|learning_rate|norm|stat))|format_|prepare|setup|set_?up|init(?!\w*(weight|param|kaim|xavier))|make_|"
-    r"create_|build_)(?!\w*(log|print|plot|dir|path|image|figure))",
+_MAKES_READY = Pattern(
+    r"^_*(?!\w*(check_?point|snapshot|sample|stat(?!e)|acc(?!um)|metric|meter|summar|hidden|timer|seed|vi[sz]|graph|log|"
+    r"print|plot|dir|path|image|figure))"
+    r"((get|make)_(ready|room)|format_\w*grad|prepare|set_?up|init(ialize)?(_\w*(step|batch|iter|update|grad)|$))",
     re.I,
 )
-"""Words for what somebody asks for, or makes once. Called for every batch and for nothing that they give,
-`get_ready(optimizer)` and `prepare(model)` are there for what they do."""
+"""Words for making something ready. Called for every batch and for nothing that they give, `prepare(model)`
+and `get_ready(optimizer)` are there for what they do; `make_samples(model, x)` is there for samples."""
 HARMLESS_FOR_MODEL = Pattern(
     rf"(^|_)({_HARMLESS}|eval|test|infer|predict|generate|sample|ema|init|wrap|parallel|compil|convert|quant|prune|cuda|"
     r"to_|to$|build|create|make|setup|prepare|loss|crit|forward|encode|decode|embed|swap|apply|register|requires|toggle|"
@@ -249,9 +250,9 @@ def harmless(name: str) -> bool:
     return HARMLESS.search(name) is not None and _DOES_MORE.search(name) is None
 
 
-def gives_nothing(name: str) -> bool:
-    """Whether a function that is called for what it does hides that behind a word for something else."""
-    return _SETS_UP.match(name) is not None
+def makes_ready(name: str) -> bool:
+    """Whether a function by its name makes ready what it is given, which may mean to clear gradients."""
+    return _MAKES_READY.match(name) is not None
 
 
 def harmless_for_model(name: str) -> bool:
