@@ -80,9 +80,18 @@ def test_one_batch_may_be_looked_at() -> None:
     assert told(TORCH + NET + LOOKED_AT.format(leaves="break", mark="")) == set()
 
 
-def test_all_of_them_build_graphs() -> None:
-    source = TORCH + NET + LOOKED_AT.format(leaves="print(y)", mark="  # GC703")
+@pytest.mark.parametrize(
+    "also", ["print(y)", "log(x, model.body.weight.grad)", "grad = y.mean(); print(grad)", "show(grad=None)"]
+)
+def test_all_of_them_build_graphs(also: str) -> None:
+    source = TORCH + NET + LOOKED_AT.format(leaves=also, mark="  # GC703")
     assert told(source) == marked(source)
+
+
+@pytest.mark.parametrize("grad", ["grad", "autograd.grad", "torch.autograd.grad"])
+def test_those_of_gradients_that_are_measured_may(grad: str) -> None:
+    measured = f"print({grad}(decoded.sum(), model.parameters()))"
+    assert told(TORCH + NET + LOOKED_AT.format(leaves=measured, mark="")) == set()
 
 
 COMPARED = """

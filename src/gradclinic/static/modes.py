@@ -192,7 +192,7 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         trains = any(walk.can(node) & Can.BACKWARD for node in around)
         wanted = _names(walk, walk.sweeps[-1]) | (named - _FREEZES if trains else named)
         within = _names(walk, walk.sweeps[-1])
-        derived = "grad" in within or any(map(_DERIVED.search, within))  # `grad(loss, parameters)`
+        derived = any(map(_DERIVED.search, within)) or ("grad" in within and _asks_grad(walk.sweeps[-1]))
         acts = bool(wanted & _ACTS)
         attrs["sweep"] = not (wanted & _GRADIENTS_WANTED or acts or derived or _may_need_graph(walk))
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
@@ -212,6 +212,11 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         given = [name for part in node.args for name in names_in(part)]
         attrs["held_out"] = any("_" in name and words.HELD_OUT.search(name) for name in given)
     return attrs
+
+
+def _asks_grad(loop: ast.AST) -> bool:
+    """`grad(loss, parameters)`; `weight.grad` is what an earlier backward has left there."""
+    return any(isinstance(part, ast.Call) and last_name(part.func) == "grad" for part in nodes_in(loop))
 
 
 def _may_need_graph(walk: Walk) -> bool:
