@@ -92,6 +92,7 @@ def test_what_is_called_for_nothing_it_gives_may_clear(call: str) -> None:
         ("pass", "get_current_rate(optimizer)"),
         ("pass", "init_hidden(model, 32)"),
         ("pass", "setup_timer(model)"),
+        ("pass", "prepare_data(model)"),
         ("pass", "prepare_snapshot(model, optimizer)"),
         ("i = 0", "i += 1\n        if i % 10 == 0: prepare(model)"),
         ("prepare(model)", "pass"),

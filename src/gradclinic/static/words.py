@@ -194,7 +194,7 @@ _HARMLESS = (
 HARMLESS = Pattern(rf"(^|_)({_HARMLESS})", re.I)
 _MAKES_READY = Pattern(
     r"^_*(?!\w*(check_?point|snapshot|sample|stat(?!e)|acc(?!um)|metric|meter|summar|hidden|timer|seed|vi[sz]|graph|log|"
-    r"print|plot|dir|path|image|figure))"
+    r"print|plot|dir|path|image|figure|data|input))"
     r"((get|make)_(ready|room)|format_\w*grad|prepare|set_?up|init(ialize)?(_\w*(step|batch|iter|update|grad)|$))",
     re.I,
 )
