@@ -181,14 +181,44 @@ def train(model, batches, optimizers):
 """
 
 
-def test_one_may_be_cleared_by_another_name_than_it_steps_by() -> None:
-    clear = "for optimizer in each(optimizers): optimizer.zero_grad()"
+@pytest.mark.parametrize(
+    "clear",
+    [
+        "for optimizer in each(optimizers): optimizer.zero_grad()",
+        "for name, optimizer in each(optimizers): optimizer.zero_grad()",
+    ],
+)
+def test_one_may_be_cleared_by_another_name_than_it_steps_by(clear: str) -> None:
     assert told(TORCH + CLEARED.format(clear=clear, mark="")) == set()
 
 
 def test_what_is_only_looked_at_by_another_name_is_not_cleared() -> None:
     clear = "for optimizer in each(optimizers): print(optimizer.param_groups)"
     source = TORCH + CLEARED.format(clear=clear, mark="  # GC101")
+    assert told(source) == marked(source)
+
+
+WRONG_ONE = """
+class Trainer:
+    def train(self, model, optimizer, other_optimizer, state, batches):
+        for batch in batches:
+            {cleared}.zero_grad()
+            F.mse_loss(model(batch), batch).backward()  # GC101
+            {stepped}.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("cleared", "stepped"),
+    [
+        ("other_optimizer", "optimizer"),
+        ("self.opt_d", "self.opt_g"),
+        ("state.opt_d", "state.opt_g"),
+        ("self.state.opt_d", "self.state.opt_g"),
+    ],
+)
+def test_the_wrong_one_is_cleared(cleared: str, stepped: str) -> None:
+    source = TORCH + WRONG_ONE.format(cleared=cleared, stepped=stepped)
     assert told(source) == marked(source)
 
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradclinic.facts import EventKind, Source, Tape, Update, updates
+from gradclinic.facts import Actor, EventKind, Source, Tape, Update, updates
 from gradclinic.facts.descents import DescentByHand
 from gradclinic.findings import Finding, Fix, Insert, Severity, Side, Word
 from gradclinic.rules._rule import Rule
@@ -126,6 +126,8 @@ ENOUGH_UPDATES = {Source.STATIC: 2, Source.RUNTIME: 3}
 
 @rule.check
 def never_cleared(tape: Tape) -> Iterator[Finding]:
+    if _goes_by_another_name(tape):
+        return
     for optimizer in tape.optimizers:
         done = updates(tape, optimizer)
         enough = ENOUGH_UPDATES[tape.source]
@@ -136,7 +138,7 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
             done = tuple(update for update in done if not _begins_an_epoch(update))
             if any(update.of_kind(EventKind.ZERO_GRAD) for update in done):
                 continue
-        if _replaced(done) or _tended(done) or _goes_by_another_name(tape):
+        if _replaced(done) or _tended(done):
             continue
         trained = [update for update in done if update.backwards]
         same_step = {update.step.where for update in trained}
@@ -181,11 +183,20 @@ def never_cleared_by_hand(descent: DescentByHand) -> Iterator[Finding]:
 
 def _goes_by_another_name(tape: Tape) -> bool:
     """`for o in each(optimizers): o.zero_grad()`: what is cleared and never steps is what steps elsewhere."""
+    if tape.source is not Source.STATIC:
+        return False
     steps = {event.actor for event in tape.of_kind(EventKind.STEP)}
     cleared = {event.actor for event in tape.of_kind(EventKind.ZERO_GRAD)} - steps
-    return tape.source is Source.STATIC and any(
-        id in cleared and tape.actors[id].built is None for id in tape.optimizers
-    )
+    return any(id in cleared and _is_of_several(tape.actors[id]) for id in tape.optimizers)
+
+
+def _is_of_several(optimizer: Actor) -> bool:
+    """Whether it comes out of a collection, as `each()[]` and `pairs.batch.optimizer` do.
+
+    One with a name of its own, as `self.opt_d`, is itself: to clear it for the one that steps is this fault.
+    """
+    path = optimizer.name.removeprefix("self.")
+    return optimizer.built is None and ("[" in path or path.count(".") > 1)
 
 
 def _begins_an_epoch(update: Update) -> bool:
