@@ -116,6 +116,24 @@ def test_all_of_them_are_not(clear: str) -> None:
     assert told(source) == marked(source)
 
 
+OF_ITSELF = """
+class Trainer:
+    def fit(self, loader):
+        for x, y in loader:
+            F.mse_loss({model}(x), y).backward()
+            {model}.zero_grad(){mark}
+            self.opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "mark"), [("self.head", "  # GC102"), ("self.model", "  # GC102"), ("self.parts.head", "")]
+)
+def test_what_somebody_has_is_no_part_of_a_model(model: str, mark: str) -> None:
+    source = TORCH + OF_ITSELF.format(model=model, mark=mark)
+    assert {finding for finding in told(source) if finding[0] == "GC102"} == marked(source)
+
+
 UNSCALED = """
 from project import each
 
@@ -137,6 +155,22 @@ def train(model, loader, optimizers):
 @pytest.mark.parametrize("over", ["optimizers", "each(optimizers)", "optimizers.values()"])
 def test_each_optimizer_is_unscaled_once(over: str) -> None:
     assert told(TORCH + UNSCALED.format(over=over, again="pass")) == set()
+
+
+EACH_ITS_OWN = """
+def train(model, pairs):
+    scaler = torch.amp.GradScaler()
+    for (x, y), o in pairs:
+        scaler.scale(F.mse_loss(model(x), y)).backward()  # GC101
+        scaler.unscale_(o)
+        scaler.step(o)
+        scaler.update()
+"""
+
+
+def test_a_loop_that_trains_goes_around_whatever_it_unscales() -> None:
+    source = TORCH + EACH_ITS_OWN
+    assert told(source) == marked(source)
 
 
 OF_A_STATE = """

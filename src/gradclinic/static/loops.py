@@ -39,7 +39,7 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
         _run(walk, node, [item_of(walk, source, node.target, 0)])
         return
     first = item_of(walk, source, node.target, 0)
-    if _is_actor(first) or ("unscale_" in walk.survey.mentions(node) and _goes_to_scalers(node)):
+    if _is_actor(first) or (not can & Can.BACKWARD and _goes_to_scalers(walk, node)):
         _run(walk, node, [first])  # It stands for all of them: twice the same would be stepped twice.
         return
     owns = walk.survey.owns_beat(node) and _may_beat(walk, node, source)
@@ -59,10 +59,10 @@ def _is_actor(value: Value) -> bool:
     return isinstance(value, ActorRef) or (isinstance(value, Seq) and any(map(_is_actor, value.items)))
 
 
-def _goes_to_scalers(node: ast.For | ast.AsyncFor) -> bool:
+def _goes_to_scalers(walk: Walk, node: ast.For | ast.AsyncFor) -> bool:
     """`for o in optimizers: scaler.unscale_(o)`: optimizers that nothing else in the file says to be such."""
     targets = set(names_in(node.target))
-    return any(
+    return "unscale_" in walk.survey.mentions(node) and any(
         isinstance(part, ast.Call)
         and last_name(part.func) == "unscale_"
         and any(isinstance(given, ast.Name) and given.id in targets for given in part.args)

@@ -302,7 +302,7 @@ def _unknown(walk: Walk, base: Unknown, attr: str, args: Arguments, node: ast.Ca
     if attr in ("parameters", "named_parameters"):
         return Params(None)
     if attr == "zero_grad":
-        part = "." in base.path  # `head.last_layer`, for all that is known
+        part = "." in base.path.removeprefix("self.")  # `head.last_layer`, for all that is known
         walk.emit(EventKind.ZERO_GRAD, node, models=None, attrs={"partly": True} if part else None)
         return NONE
     if attr in ("train", "eval") and not args.all():  # of what may well be a model by another name
