@@ -69,6 +69,35 @@ def test_of_the_only_one_it_is_known(freeze: str, clear: str) -> None:
     assert told(source) == marked(source)
 
 
+RUN_TWICE = """
+def make():
+    return nn.Linear(4, 4)
+
+def train(loader):
+    model = {made}
+    other = {other}
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        F.mse_loss(model(x), y).backward()
+        {clear}
+        opt.step()
+        opt.zero_grad()
+
+train(a)
+train(b)
+"""
+
+
+@pytest.mark.parametrize("made", ["nn.Linear(4, 4)", "make()"])
+def test_a_function_that_runs_twice_knows_the_model_it_makes(made: str) -> None:
+    source = TORCH + RUN_TWICE.format(made=made, other="None", clear="model.zero_grad()  # GC102")
+    assert told(source) == marked(source)
+
+
+def test_of_two_that_it_makes_each_time_it_does_not() -> None:
+    assert told(TORCH + RUN_TWICE.format(made="make()", other="make()", clear="other.zero_grad()")) == set()
+
+
 LAYERS = """
 class Head(nn.Module):
     def __init__(self):

@@ -272,7 +272,7 @@ def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Val
     walk.no_grad += quiet
     walk.perhaps_no_grad += perhaps
     walk.active.append(func.node)
-    walk.calls.append(node)
+    walk.calls.append((None if models_in(args.all()) else func.node, node))
     try:
         return _run(walk, _body(func.node), path, acts=acts)
     finally:

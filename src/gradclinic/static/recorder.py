@@ -21,6 +21,11 @@ UNLIKELY = "unlikely"
 HELD_BY = "held_by"
 """An attribute of forwards: the optimizers that hold the model, whoever else may."""
 
+OF_THIS_RUN = "of this run"
+"""Of a clear: the function that is running made the model itself, and once."""
+Call = tuple[ast.AST | None, ast.AST]
+"""A function, if it was given no model that others have made, and where it was called."""
+
 
 @record
 class Draft:
@@ -39,7 +44,7 @@ class Recorder:
     drafts: list[Draft] = field(default_factory=list)
     actors: dict[str, Actor] = field(default_factory=dict)
     muted: int = 0
-    made: dict[str, tuple[ast.AST, ...]] = field(default_factory=dict)
+    made: dict[str, list[tuple[Call, ...]]] = field(default_factory=dict)
     """The models that functions have made, each with the calls that led there."""
     alike: set[str] = field(default_factory=set)
     """Those of which there are several, made by several calls: which of them is meant is not followed."""
@@ -79,11 +84,22 @@ class Recorder:
         self.actors[id] = Actor(id, kind, name, type, built, tuple(sorted(of)), attrs or {})
         return id
 
-    def make(self, key: str, calls: tuple[ast.AST, ...]) -> str:
+    def make(self, key: str, calls: tuple[Call, ...]) -> str:
         """A function makes another model wherever it is called from."""
-        if self.made.setdefault(key, calls) != calls:
+        known = self.made.setdefault(key, [])
+        if calls not in known:
+            known.append(calls)
+        if len(known) > 1:
             self.alike.add(key)
         return key
+
+    def are_of(self, models: Keys, calls: tuple[Call, ...]) -> bool:
+        """Whether each is the only one made in these calls, and others like it are of earlier runs."""
+        for ways in (self.made.get(key, []) for key in models):
+            others = [way for way in ways if way[: len(calls)] != calls]
+            if len(ways) - len(others) != 1 or not all(_is_earlier(way, calls) for way in others):
+                return False
+        return True
 
     def extend(self, id: str, of: Keys) -> None:
         actor = self.actors[id]
@@ -160,7 +176,8 @@ class Recorder:
         if not draft.models:
             return draft.attrs
         if draft.kind is EventKind.ZERO_GRAD and (
-            not draft.models.isdisjoint(self.alike) or _is_part(draft.models, optimizers)
+            _is_part(draft.models, optimizers)
+            or (OF_THIS_RUN not in draft.attrs and not draft.models.isdisjoint(self.alike))
         ):
             return {**draft.attrs, "partly": True}
         if draft.kind is not EventKind.FORWARD or all(optimizers.values()):
@@ -192,6 +209,12 @@ def _concerned(draft: Draft, optimizers: Mapping[str, Keys]) -> Keys | None:
     if draft.models is None or not all(optimizers.values()):
         return None
     return frozenset(id for id, of in optimizers.items() if overlap(draft.models, of))
+
+
+def _is_earlier(way: tuple[Call, ...], calls: tuple[Call, ...]) -> bool:
+    """`train(a); train(b)`: what the first one made for itself is gone when the second one runs."""
+    parted = next(((one, other) for one, other in zip(way, calls, strict=False) if one != other), None)
+    return parted is not None and parted[0][0] is not None and parted[0][0] is parted[1][0]
 
 
 def _is_part(models: Keys, optimizers: Mapping[str, Keys]) -> bool:

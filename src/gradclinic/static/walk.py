@@ -10,7 +10,7 @@ from gradclinic.facts import EventKind, Location
 from gradclinic.frozen import frozen, record
 from gradclinic.static.abilities import Can
 from gradclinic.static.choices import Choices
-from gradclinic.static.recorder import Recorder
+from gradclinic.static.recorder import OF_THIS_RUN, Call, Recorder
 from gradclinic.static.relevance import Relevance
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import is_window
@@ -108,7 +108,7 @@ class Walk:
     """The names of those that were needed so far, by path."""
     reached: set[ast.AST] = field(default_factory=set)
     active: list[ast.AST] = field(default_factory=list)
-    calls: list[ast.AST] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     """Where each of those that are being run was called."""
     summarising: int = 0
     """Above zero while a function is read for its value only: all branches, one iteration."""
@@ -180,6 +180,8 @@ class Walk:
     ) -> None:
         if self.later and kind in (EventKind.STEP, EventKind.SCHEDULE):
             attrs = {**(attrs or {}), "later": tuple(self.later)}
+        if kind is EventKind.ZERO_GRAD and models and self.recorder.are_of(models, tuple(self.calls)):
+            attrs = {**(attrs or {}), OF_THIS_RUN: True}
         self.recorder.emit(
             kind, self.at(node), actor=actor, models=models, optimizers=optimizers, attrs=attrs
         )
