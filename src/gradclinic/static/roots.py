@@ -55,7 +55,7 @@ STEPS_PER_FILE = 60_000
 """Far more than a file that trains takes: one that merely looks like it must come to an end."""
 STEPS_ELSEWHERE = 5_000
 """The same for one that calls modules which train, and does nothing of it itself."""
-LATER_PATHS = 0.9
+LATER_PATHS = 0.6
 """How many steps a later path takes for each that an earlier one took, at least."""
 _HOOKS = frozenset({"__init__", "configure_optimizers", "forward"})
 
