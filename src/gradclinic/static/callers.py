@@ -43,15 +43,21 @@ def trainers_of(path: str, beside: Collection[str]) -> list[str]:
 
 def _reach_a_loss(scripts: list[str], but: str) -> bool:
     """Whether one of them, or what they import, has a loss that minds what it is given; `but` one aside."""
-    seen, level = {but}, scripts
-    for _ in range(LEVELS_DOWN + 1):
-        level = [file for file in dict.fromkeys(level) if file not in seen]
-        seen.update(level)
-        texts = [(file, text_of(file)) for file in level]
-        if any(words.speaks_of_losses(text) for _, text in texts):
-            return True
-        imported = (file_of(spelled, file) for file, text in texts for spelled in _spelled(text))
-        level = [file for file in imported if file is not None]
+    if any(words.speaks_of_losses(text_of(file)) for file in scripts):
+        return True
+    seen, level = {but, *scripts}, scripts
+    for _ in range(LEVELS_DOWN):
+        below: list[str] = []
+        for file in level:
+            for spelled in _spelled(text_of(file)):
+                other = file_of(spelled, file)
+                if other is None or other in seen:
+                    continue
+                if words.speaks_of_losses(text_of(other)):
+                    return True
+                seen.add(other)
+                below.append(other)
+        level = below
     return False
 
 
