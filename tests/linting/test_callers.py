@@ -205,3 +205,23 @@ def test_a_loss_among_other_things_that_a_module_makes(project: Path, last: str,
         "train(model, loader, parts['criterion'])\n"
     )
     assert found("main.py") == ({("GC401", "main.py", line)} if line else set())
+
+
+@pytest.mark.parametrize("link", ["beside.py", "tools/beside.py"])
+def test_a_link_that_leads_nowhere_is_passed_over(project: Path, link: str) -> None:
+    (project / link).parent.mkdir(exist_ok=True)
+    (project / link).symlink_to("gone.py")
+    (project / "head.py").write_text(MODEL.format(last="Softmax"))
+    (project / "train.py").write_text(SCRIPT)
+    assert found("head.py") == {("GC404", "head.py", 17)}
+
+
+def test_files_that_came_or_went_since_are_followed_anew(project: Path) -> None:
+    (project / "head.py").write_text(MODEL.format(last="Softmax"))
+    (project / "engine.py").write_text(LOOP)
+    (project / "main.py").write_text(MAIN.format(inner=""))
+    assert found("main.py") == {("GC401", "main.py", 6)}
+    (project / "head.py").rename(project / "heads.py")
+    assert found("main.py") == set()
+    (project / "main.py").write_text(MAIN.format(inner="").replace("from head ", "from heads "))
+    assert found("main.py") == {("GC401", "main.py", 6)}

@@ -47,7 +47,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def found(*paths: str) -> list[str]:
-    return [f"{finding.location} {finding.code}" for finding in lint(paths, Config(), jobs=1).findings]
+    diagnosis = lint(paths, Config(), jobs=1)
+    assert not diagnosis.problems
+    return [f"{finding.location} {finding.code}" for finding in diagnosis.findings]
 
 
 def test_the_fault_of_a_helper_is_told_in_its_file_and_once(project):
@@ -284,12 +286,11 @@ def test_a_function_that_sets_the_rate_gives_its_optimizer_back(project):
     adapt = ADAPT.replace(
         "        optimizer.zero", "        optimizer = lr_scheduler(optimizer, 3)\n        optimizer.zero"
     )
-    project(
-        adapt=adapt.replace(
-            "import nn", "import nn, cuda\nfrom helpers import lr_scheduler\nfrom torch import"
-        )
-    )
+    adapt = f"from helpers import lr_scheduler\n{adapt}"
+    project(adapt=adapt)
     assert found("adapt.py") == []
+    project(adapt=adapt.replace("optimizer.zero_grad()", "pass"))
+    assert found("adapt.py") == ["adapt.py:10 GC101"]
 
 
 VALIDATES = """
@@ -397,3 +398,32 @@ def test_what_a_package_passes_on_is_followed(project, tmp_path):
     assert found("main.py") == ["main.py:12 GC701"]
     project(main=loop)
     assert found("main.py") == []
+
+
+def test_a_framework_is_what_it_is_known_to_be_where_its_source_lies_beside_the_examples(project):
+    framework = """\
+from torch import nn
+
+class Accelerator:
+    def prepare(self, model, optimizer, loader):
+        return nn.Sequential(model, nn.Softmax(dim=1)), optimizer, loader
+"""
+    example = """\
+import torch
+from accelerate import Accelerator
+from torch import nn
+
+accelerator = Accelerator()
+model = {}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(x), y)
+    accelerator.backward(loss)
+    optimizer.step()
+"""
+    project({"src/accelerate/__init__.py": framework}, example=example.format("nn.Linear(4, 3)"))
+    assert found("example.py") == []
+    project(example=example.format("nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))"))
+    assert found("example.py") == ["example.py:11 GC401"]

@@ -7,7 +7,7 @@ import os
 from functools import lru_cache
 
 from gradclinic.source_text import UnreadableSource, read_source
-from gradclinic.static import Find, Module, words
+from gradclinic.static import Find, Module, project_files, words
 from gradclinic.static.legacy import parse
 from gradclinic.static.trees import tree_of
 
@@ -23,6 +23,12 @@ TELLING = (*_ACTING, *_BUILDING)
 """Without any of these words a module has nothing that an order of events could be judged by."""
 
 
+def look_anew() -> None:
+    """Forget where modules were found: one process may lint again after files came and went."""
+    _file.cache_clear()
+    project_files.look_anew()
+
+
 def finder(path: str) -> Find | None:
     """How to find what the file at `path` imports; None for what is no file of a project."""
     if not os.path.isfile(path) or "site-packages" in path:
@@ -33,8 +39,7 @@ def finder(path: str) -> Find | None:
         file = _file(directory, name, level) or _passed_on(directory, name, level)
         if file is None or file == os.path.normpath(path):
             return None
-        version = os.stat(file)
-        return _module(file, version.st_mtime_ns, version.st_size)
+        return _module(file, *project_files.version_of(file))
 
     return find
 
@@ -58,9 +63,8 @@ def _passed_on(directory: str, name: str, level: int, hops: int = MOST_HOPS) -> 
     package = _file(directory, parent, level) if parent or level else None
     if package is None or os.path.basename(package) != "__init__.py" or not hops:
         return None
-    version = os.stat(package)
     home = os.path.dirname(package)
-    for module, above in _sources(package, version.st_mtime_ns, version.st_size).get(last, ()):
+    for module, above in _sources(package, *project_files.version_of(package)).get(last, ()):
         found = _file(home, module, above) if module else None
         if found is not None and os.path.basename(found) == "__init__.py":
             return _passed_on(home, f"{module}.{last}", above, hops - 1)

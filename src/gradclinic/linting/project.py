@@ -18,6 +18,7 @@ from gradclinic.judged import judged
 from gradclinic.linting.examine import Examined, examine
 from gradclinic.linting.files import collect
 from gradclinic.linting.garbage import collect_if_much, collecting_seldom
+from gradclinic.linting.modules import look_anew
 
 FILES_WORTH_A_PROCESS = 64
 """Below this, starting a second interpreter takes longer than reading the files."""
@@ -29,6 +30,7 @@ def lint(paths: Sequence[str], config: Config, jobs: int = 0) -> Diagnosis:
     Of topics it is silent where no file shows anything to look at: `with_topics` adds them.
     """
     started = time.perf_counter()
+    look_anew()
     files = collect(paths, config)
     interrupted: list[str] = []
     done: list[Examined] = []

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import os
 from functools import lru_cache
 
 from gradclinic.static.imports import bindings
-from gradclinic.static.project_files import file_of, parsed
+from gradclinic.static.project_files import file_of, parsed, version_of
 from gradclinic.static.syntax import names_in, nodes_in
 from gradclinic.static.values import Lib
 from gradclinic.static.words import Pattern
@@ -27,15 +26,14 @@ def leaves_alone(name: str, path: str) -> bool:
     # Installed packages are no project of whoever lints them: none of their files is followed.
     followed = module.strip(".") and "site-packages" not in path
     file = file_of(module, path) if followed else None
-    return file is not None and _is_quiet(file, os.stat(file).st_mtime_ns, function)
+    return file is not None and _is_quiet(file, version_of(file)[0], function)
 
 
 @lru_cache(maxsize=1024)
 def _is_quiet(file: str, changed: int, function: str) -> bool:
     waiting = [(file, function)]
     for number, (where, name) in enumerate(waiting):  # which grows meanwhile
-        version = os.stat(where)
-        tree = parsed(where, version.st_mtime_ns, version.st_size)
+        tree = parsed(where, *version_of(where))
         if tree is None or number == MOST_READ:
             return False
         defined = {part.name: part for part in tree.body if isinstance(part, (ast.FunctionDef, ast.ClassDef))}

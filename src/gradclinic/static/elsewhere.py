@@ -12,7 +12,7 @@ from gradclinic.frozen import frozen
 from gradclinic.static.imports import bindings, mentioned
 from gradclinic.static.layers import any_differentiates, layers_of_class
 from gradclinic.static.own_methods import Written
-from gradclinic.static.project_files import MOST_HOPS, file_of, parsed
+from gradclinic.static.project_files import MOST_HOPS, file_of, parsed, version_of
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import names_in
 from gradclinic.static.values import Lib
@@ -59,8 +59,7 @@ def _place(name: str, path: str, hops: int = MOST_HOPS) -> tuple[str, int, int, 
     file = file_of(module, path) if module.strip(".") and hops else None
     if file is None:
         return None
-    version = os.stat(file)
-    place = (file, version.st_mtime_ns, version.st_size, last)
+    place = (file, *version_of(file), last)
     found = _defined(*place)
     return _place(found, file, hops - 1) if isinstance(found, str) else place
 
@@ -90,8 +89,7 @@ def layers_spoken_of(path: str, *, beside: bool = False) -> tuple[str, ...]:
     for file in islice(waiting, MOST_READ):  # which grows meanwhile
         if not os.path.isfile(file):
             continue
-        version = os.stat(file)
-        layer, names = _spoken_of(file, version.st_mtime_ns, version.st_size)
+        layer, names = _spoken_of(file, *version_of(file))
         if layer:
             return (f"{layer} in {os.path.basename(file)}",)
         waiting += [other for name in names if (other := file_of(name, file)) and other not in waiting]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import os
 from functools import lru_cache
 
 from gradclinic.static import methods
 from gradclinic.static.bystanders import leaves_alone
 from gradclinic.static.own_methods import SWITCHES
-from gradclinic.static.project_files import file_of, parsed
+from gradclinic.static.project_files import file_of, parsed, version_of
 from gradclinic.static.syntax import names_in, nodes_in
 from gradclinic.static.values import Model
 from gradclinic.static.walk import Arguments, Walk
@@ -36,14 +35,14 @@ def _run_by(name: str, path: str) -> tuple[tuple[int, str], ...]:
     module, _, function = name.rpartition(".")
     followed = module.strip(".") and "site-packages" not in path
     file = file_of(module, path) if followed else None
-    return _parameters_run(file, os.stat(file).st_mtime_ns, function) if file is not None else ()
+    return _parameters_run(file, *version_of(file), function) if file is not None else ()
 
 
 @lru_cache(maxsize=1024)
-def _parameters_run(file: str, changed: int, function: str) -> tuple[tuple[int, str], ...]:
+def _parameters_run(file: str, changed: int, size: int, function: str) -> tuple[tuple[int, str], ...]:
     """Those that it calls as models, by position and name; none where gradients or modes may be switched, or
     where others are given the model."""
-    tree = parsed(file, changed, os.stat(file).st_size)
+    tree = parsed(file, changed, size)
     functions = [part for part in tree.body if isinstance(part, ast.FunctionDef)] if tree else []
     defined = next((part for part in functions if part.name == function), None)
     if defined is None or defined.decorator_list or not SWITCHES.isdisjoint(names_in(defined)):

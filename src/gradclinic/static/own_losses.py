@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from functools import lru_cache
 
 from gradclinic.static.imports import bindings
-from gradclinic.static.project_files import MOST_HOPS, file_of, parsed
+from gradclinic.static.project_files import MOST_HOPS, file_of, parsed, version_of
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import Lib
 from gradclinic.static.walk import Walk
@@ -37,8 +36,7 @@ def averages(name: str, path: str, hops: int = MOST_HOPS) -> bool:
     file = file_of(module, path) if module.strip(".") and hops else None
     if file is None:
         return False
-    version = os.stat(file)
-    found = _averages(file, version.st_mtime_ns, version.st_size, last)
+    found = _averages(file, *version_of(file), last)
     return averages(found, file, hops - 1) if isinstance(found, str) else found
 
 

@@ -15,6 +15,9 @@ MOST_LEVELS = 6
 MOST_HOPS = 3
 """From a package to the module that it takes a name from."""
 LARGEST = 200_000
+_FRAMEWORKS = frozenset({"accelerate", "deepspeed", "lightning_fabric", "pytorch_lightning"})
+"""What they do is known, and is not read out of their source where that lies beside the examples: names that
+no project has for a folder of its own."""
 
 
 def parsed(path: str, changed: int, size: int, telling: re.Pattern[str] | None = None) -> ast.Module | None:
@@ -45,10 +48,19 @@ def _takes(text: str, path: str, telling: re.Pattern[str]) -> bool:
     return any(telling.search(text_of(file)) for file in files if file is not None)
 
 
+def version_of(file: str) -> tuple[int, int]:
+    """When it was changed, and its size: nothing for a link that leads nowhere and for what is gone since."""
+    try:
+        version = os.stat(file)
+    except OSError:
+        return 0, 0
+    return version.st_mtime_ns, version.st_size
+
+
 def text_of(file: str) -> str:
     """Empty where it cannot be read."""
-    version = os.stat(file)
-    return _read(file, version.st_mtime_ns, version.st_size) if version.st_size <= LARGEST else ""
+    changed, size = version_of(file)
+    return _read(file, changed, size) if size <= LARGEST else ""
 
 
 @lru_cache(maxsize=512)
@@ -63,6 +75,8 @@ def _read(file: str, changed: int, size: int) -> str:
 @lru_cache(maxsize=4096)
 def file_of(module: str, path: str) -> str | None:
     """The file of `module` as imported by the file at `path`."""
+    if module.partition(".")[0] in _FRAMEWORKS:
+        return None
     folder = os.path.dirname(path)
     names = module.lstrip(".")
     level = len(module) - len(names)
@@ -76,6 +90,11 @@ def file_of(module: str, path: str) -> str | None:
             return found
         folder = os.path.dirname(folder)
     return None
+
+
+def look_anew() -> None:
+    """Forget where modules were found, or were not: one process may lint again after files came and went."""
+    file_of.cache_clear()
 
 
 def _module_in(folder: str, names: str) -> str | None:

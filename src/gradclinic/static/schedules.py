@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
@@ -11,7 +10,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.held import optimizers_in, parts
 from gradclinic.static.opaque import build
 from gradclinic.static.own_optimizers import in_sight
-from gradclinic.static.project_files import file_of, parsed
+from gradclinic.static.project_files import file_of, parsed, version_of
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import ActorRef, ClassDef, Func, Num, Value
 from gradclinic.static.walk import Arguments, Walk
@@ -60,8 +59,7 @@ def _bases(name: str, path: str) -> frozenset[str] | None:
     file = file_of(module, path) if module.strip(".") else None
     if file is None:
         return None
-    version = os.stat(file)
-    tree = parsed(file, version.st_mtime_ns, version.st_size)
+    tree = parsed(file, *version_of(file))
     for node in tree.body if tree is not None else ():
         if isinstance(node, ast.ClassDef) and node.name == last:
             return frozenset(last_name(base) for base in node.bases)

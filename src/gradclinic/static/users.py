@@ -6,11 +6,10 @@ A method that is one step of a training leaves it to them to call it again, and 
 from __future__ import annotations
 
 import ast
-import os
 import re
 
 from gradclinic.static.callers import scripts_that_import, sources_around
-from gradclinic.static.project_files import parsed, text_of
+from gradclinic.static.project_files import parsed, text_of, version_of
 from gradclinic.static.syntax import children, last_name
 
 _CLEARS = re.compile(r"zero_grad|\.grad\b|_zero_\(|set_to_none|register_step_\w+_hook")
@@ -30,7 +29,8 @@ def leave_gradients(path: str, cls: str, method: str, held: set[str]) -> bool:
     by_name = re.compile(rf"(?<!\bself)\.(?:{'|'.join(map(re.escape, sorted(held)))})\.zero_grad\b")
     if held and any(by_name.search(text_of(file)) for file in sources_around(path)):
         return False  # of one that was handed on
-    used = [_Uses(cls, method, tree) for file in users if (tree := _tree(file)) is not None]
+    trees = [parsed(file, *version_of(file)) for file in users]
+    used = [_Uses(cls, method, tree) for tree in trees if tree is not None]
     if any(uses.derived for uses in used):
         return False
     called = [uses for uses in used if uses.calls]
@@ -39,11 +39,6 @@ def leave_gradients(path: str, cls: str, method: str, held: set[str]) -> bool:
 
 def _speaks_of(name: str, text: str) -> bool:
     return name in text and re.search(rf"\b{re.escape(name)}\b", text) is not None
-
-
-def _tree(file: str) -> ast.Module | None:
-    version = os.stat(file)
-    return parsed(file, version.st_mtime_ns, version.st_size)
 
 
 class _Uses:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import os
 import re
 from collections.abc import Iterator
 
@@ -13,7 +12,7 @@ from gradclinic.static.flow.machine import Log, Machine, TooLong
 from gradclinic.static.flow.out_of_sight import RECURRENT
 from gradclinic.static.flow.running import run, run_built
 from gradclinic.static.flow.statements import execute
-from gradclinic.static.project_files import parsed, text_of
+from gradclinic.static.project_files import parsed, text_of, version_of
 from gradclinic.static.values import Frame
 
 PATIENCE = 4
@@ -24,14 +23,18 @@ _KEEPS_STATE = re.compile(
 )
 """What is done to a model that carries something from one call to the next."""
 _COMMENT = re.compile(r"#.*")
-_MODULE = re.compile(
-    r"(\w+)\.(?:(?:named_)?parameters|zero_grad|train|eval|(?:load_)?state_dict|requires_grad_)\("
+_OF_MODULE = re.compile(
+    r"\.(?:(?:named_)?parameters|zero_grad|train|eval|(?:load_)?state_dict|requires_grad_)\("
 )
+_WORD_BEFORE = re.compile(r"\w+$")
+_LONGEST_NAME = 80
 
 
 def modules_named(text: str) -> list[str]:
     """What is treated as a module is; some names of optimizers are found as well, which nobody calls."""
-    return _MODULE.findall(text)
+    # A pattern that begins with the name would be tried at every letter of the file.
+    before = (text[max(0, used.start() - _LONGEST_NAME) : used.start()] for used in _OF_MODULE.finditer(text))
+    return [name[0] for name in map(_WORD_BEFORE.search, before) if name]
 
 
 def remembers(log: Log, text: str) -> bool:
@@ -55,8 +58,7 @@ def run_by_callers(tree: ast.Module, text: str, path: str, callers: list[str], s
     """What happens to the file when it is they who call its functions."""
     defined = tuple(node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)))
     for caller in callers:
-        version = os.stat(caller)
-        script = parsed(caller, version.st_mtime_ns, version.st_size)
+        script = parsed(caller, *version_of(caller))
         if script is None:
             continue
         machine = Machine(path, caller, Frame(""), execute, evaluate, caller, reads_all=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gradclinic.static.flow.machine import Machine
-from gradclinic.static.project_files import MOST_HOPS, file_of, parsed
+from gradclinic.static.project_files import MOST_HOPS, file_of, parsed, version_of
 from gradclinic.static.values import Frame, Lib, Value
 
 ENDS_SOMEHOW = re.compile(r"softmax|sigmoid", re.I)
@@ -74,8 +73,7 @@ def _frame_of(machine: Machine, path: str, about: re.Pattern[str] | None) -> Fra
     about = None if machine.reads_all else about
     if (path, about) in machine.untold:
         return None
-    version = os.stat(path)
-    tree = parsed(path, version.st_mtime_ns, version.st_size, about)
+    tree = parsed(path, *version_of(path), about)
     if tree is None:
         machine.untold.add((path, about))
         return None
