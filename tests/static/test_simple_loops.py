@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from textwrap import dedent
 
+import pytest
+
 from gradclinic.facts import EventKind
 from gradclinic.static.conditions import name_of
 from gradclinic.static.values import Unknown
@@ -238,3 +240,15 @@ def test_a_round_that_is_passed_over_hides_nothing():
     )
     assert codes_by_lint(script.replace("ADVANCE", "pass")) == ["GC114"]
     assert codes_by_lint(script.replace("ADVANCE", "schedule.step()")) == []
+
+
+@pytest.mark.parametrize("says", ["", 'print("enough"); '])
+def test_whether_a_loop_is_left_at_its_very_end_makes_no_path_of_its_own(says: str):
+    assert spelled(only_tape(f"{PLAIN}        if args.dry_run: {says}break\n")) == spelled(only_tape(PLAIN))
+
+
+@pytest.mark.parametrize("ending", ["optimizer.step(); break", "break\n        schedule.step()"])
+def test_a_break_before_or_beside_something_that_happens_is_walked_both_ways(ending: str):
+    built = PLAIN.replace("for x", "schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)\n    for x")
+    ((one, other),) = tapes(f"{built}        if args.dry_run: {ending}\n")
+    assert spelled(one) != spelled(other)

@@ -207,18 +207,18 @@ def test_control_flow_leaves_where_python_would():
             for step, x in enumerate(loader):
                 if x is None:
                     continue
-                optimizer.zero_grad()
                 try:
                     model(x).mean().backward()
                 finally:
                     optimizer.step()
                 if step > limit:
                     break
+                optimizer.zero_grad()
         """
     )
     assert {spelled(tape) for tape in paths} == {
-        "epoch " + "batch zero_grad backward step " * 3 + "batch zero_grad backward step",
-        ONE_PASS,
+        "epoch " + "batch backward step zero_grad " * 3 + "batch backward step",
+        "epoch " + "batch backward step zero_grad " * 4 + "epoch-end",
     }, "the path that always continues shows nothing"
 
 

@@ -87,16 +87,30 @@ def counts(test: ast.expr) -> bool:
 
 
 def note_exits(survey: Survey, loop: ast.For | ast.AsyncFor | ast.While) -> None:
-    """Remember the breaks that stand before all else in a loop: it ends there as it would by itself."""
-    for part in loop.body if not loop.orelse else ():
-        if isinstance(part, ast.If) and _only_breaks(part) and not survey.can_any(part.body) & Can.ACT:
+    """Remember the breaks that stand before all else in a loop, or after all else: it ends there as it would
+    by itself."""
+    if loop.orelse:
+        return
+    for part in loop.body:
+        if isinstance(part, ast.If) and _only_breaks(survey, part):
             survey.exits.add(part)
         elif survey.can(part) & (Can.ACT | Can.LEAVE | Can.FETCH):
-            return
+            break
+    for part in reversed(loop.body):
+        if isinstance(part, ast.If) and _only_breaks(survey, part) and _only_says(part.body[:-1]):
+            survey.exits.add(part)
+        elif survey.can(part) & (Can.ACT | Can.LEAVE | Can.FETCH):
+            break
 
 
-def _only_breaks(node: ast.If) -> bool:
-    return not node.orelse and isinstance(node.body[-1], ast.Break)
+def _only_breaks(survey: Survey, node: ast.If) -> bool:
+    breaks = not node.orelse and isinstance(node.body[-1], ast.Break)
+    return breaks and not survey.can_any(node.body) & Can.ACT
+
+
+def _only_says(body: list[ast.stmt]) -> bool:
+    """`print("early stop")`: nothing that somebody asks for after the loop."""
+    return all(isinstance(part, ast.Expr) for part in body)
 
 
 def is_main(test: ast.expr) -> bool:

@@ -77,7 +77,10 @@ def run_arms(machine: Machine, node: ast.stmt, arms: list[list[ast.stmt]]) -> No
     if not ends:
         frame.vars = before
         assert left is not None
-        raise left
+        try:
+            raise left
+        finally:
+            del left  # which holds this frame by its traceback, and would never be let go
     joined = ends[0]
     for other in ends[1:]:
         for name, two in other.items():
