@@ -398,32 +398,3 @@ def test_what_a_package_passes_on_is_followed(project, tmp_path):
     assert found("main.py") == ["main.py:12 GC701"]
     project(main=loop)
     assert found("main.py") == []
-
-
-def test_a_framework_is_what_it_is_known_to_be_where_its_source_lies_beside_the_examples(project):
-    framework = """\
-from torch import nn
-
-class Accelerator:
-    def prepare(self, model, optimizer, loader):
-        return nn.Sequential(model, nn.Softmax(dim=1)), optimizer, loader
-"""
-    example = """\
-import torch
-from accelerate import Accelerator
-from torch import nn
-
-accelerator = Accelerator()
-model = {}
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-for x, y in loader:
-    optimizer.zero_grad()
-    loss = nn.functional.cross_entropy(model(x), y)
-    accelerator.backward(loss)
-    optimizer.step()
-"""
-    project({"src/accelerate/__init__.py": framework}, example=example.format("nn.Linear(4, 3)"))
-    assert found("example.py") == []
-    project(example=example.format("nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))"))
-    assert found("example.py") == ["example.py:11 GC401"]
