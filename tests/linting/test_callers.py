@@ -225,3 +225,16 @@ def test_files_that_came_or_went_since_are_followed_anew(project: Path) -> None:
     assert found("main.py") == set()
     (project / "main.py").write_text(MAIN.format(inner="").replace("from head ", "from heads "))
     assert found("main.py") == {("GC401", "main.py", 6)}
+
+
+def test_a_name_that_leads_back_to_itself_is_one_out_of_sight(project: Path) -> None:
+    (project / "layers").mkdir()
+    (project / "layers" / "__init__.py").write_text("from .pooling import *\n")
+    (project / "layers" / "pooling.py").write_text("from layers import pooled  # softmax\n")
+    (project / "head.py").write_text(MODEL.format(last="Softmax"))
+    (project / "main.py").write_text(
+        "from torch import nn\nfrom head import Head\nfrom layers import pooled\n\n"
+        "head, criterion = Head(), nn.CrossEntropyLoss()\nfor x, y in loader:\n"
+        "    x = pooled(x)\n    criterion(head(x), y).backward()\n"
+    )
+    assert found("main.py") == {("GC401", "main.py", 8)}

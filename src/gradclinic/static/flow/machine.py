@@ -161,6 +161,10 @@ class Machine:
     """Other files of the project, by path, with the names they define."""
     untold: set[tuple[str, re.Pattern[str] | None]] = field(default_factory=set)
     """Those that do not speak of what was asked for."""
+    imports: dict[tuple[object, ...], Value | None] = field(default_factory=dict)
+    """What names of other files stand for, by who asks for them; None for those that are nowhere."""
+    reading: int = 0
+    """Depth of other files that are being read."""
     stars: dict[str, list[str]] = field(default_factory=dict)
     """The modules that a file takes every name of, by its path."""
     active: list[ast.AST] = field(default_factory=list)

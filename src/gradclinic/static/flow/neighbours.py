@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from gradclinic.static.flow.machine import Machine
@@ -19,12 +19,35 @@ _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, as
 
 
 def imported(
-    machine: Machine, name: str, hops: int = MOST_HOPS, *, about: re.Pattern[str] | None = ENDS_SOMEHOW
+    machine: Machine, name: str, *, about: re.Pattern[str] | None = ENDS_SOMEHOW
 ) -> Value | None:
     """What `package.module.thing` stands for, if it is defined in the project of the file being read.
 
     Modules that do not speak of what it is `about` are not read; all are where that is None.
     """
+    return _once(machine, (machine.path, name, about), lambda: _imported(machine, name, about))
+
+
+def starred(machine: Machine, name: str) -> Value | None:
+    """What a name stands for that the running file takes from a module it imports everything of."""
+    if machine.path not in machine.stars:
+        return None
+    return _once(machine, (machine.path, name), lambda: _starred(machine, name))
+
+
+def _once(machine: Machine, asked: tuple[object, ...], look: Callable[[], Value | None]) -> Value | None:
+    """A name stands for what it did when it was imported, and is asked for each time that it is used."""
+    if asked in machine.imports:
+        return machine.imports[asked]
+    found = look()
+    if not machine.reading:  # or a name that is not there yet may come
+        machine.imports[asked] = found
+    return found
+
+
+def _imported(
+    machine: Machine, name: str, about: re.Pattern[str] | None, hops: int = MOST_HOPS
+) -> Value | None:
     module, _, thing = name.rpartition(".")
     if not hops or not module.strip(".") or "site-packages" in machine.path:
         return None
@@ -35,12 +58,11 @@ def imported(
         return found
     with _reading(machine, path):
         if found is None:
-            return starred(machine, thing, hops - 1)
-        return imported(machine, found.name, hops - 1, about=about)
+            return _starred(machine, thing, hops - 1)
+        return _imported(machine, found.name, about, hops - 1)
 
 
-def starred(machine: Machine, name: str, hops: int = MOST_HOPS) -> Value | None:
-    """What a name stands for that the running file takes from a module it imports everything of."""
+def _starred(machine: Machine, name: str, hops: int = MOST_HOPS) -> Value | None:
     for module in reversed(machine.stars.get(machine.path, ()) if hops else ()):
         path = file_of(module, machine.path)
         frame = _frame_of(machine, path, None) if path is not None else None
@@ -49,8 +71,8 @@ def starred(machine: Machine, name: str, hops: int = MOST_HOPS) -> Value | None:
         found = frame.vars.get(name)
         with _reading(machine, path):
             if isinstance(found, Lib):
-                return imported(machine, found.name, hops - 1) or found
-            found = found or starred(machine, name, hops - 1)
+                return _imported(machine, found.name, ENDS_SOMEHOW, hops - 1) or found
+            found = found or _starred(machine, name, hops - 1)
         if found is not None:
             return found
     return None
@@ -82,9 +104,11 @@ def _frame_of(machine: Machine, path: str, about: re.Pattern[str] | None) -> Fra
     outer, home = machine.frame, machine.path
     branch, machine.branch = machine.branch, ()
     machine.frame, machine.path = frame, path
+    machine.reading += 1
     try:
         machine.execute(machine, [node for node in tree.body if isinstance(node, _DEFINING)])
     finally:
+        machine.reading -= 1
         machine.frame, machine.path, machine.branch = outer, home, branch
     machine.modules[path] = frame
     return frame
