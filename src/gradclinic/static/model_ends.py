@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 _WORDS = ("softmax", "sigmoid", "Softmax", "Sigmoid")
-_LAYER = re.compile(r"^(.*)\b(?:nn\.)?(?:(?:Log)?Softmax|Sigmoid)(?:2d)?\(", re.M)
-_KEPT = re.compile(r"\s*self\.(\w+)\s*=\s*$")
+_LAYER = re.compile(r"(?:Softmax|Sigmoid)(?:2d)?\(")
+_KEPT = re.compile(r"\s*self\.(\w+)\s*=\s*(?:\w+\.)*(?:Log)?")
 _FUNCTIONS = ("softmax", "log_softmax", "sigmoid")
-_MADE = re.compile(r"\s*(\w+)\s*=[^=]")
-_RETURNED = re.compile(r"^\s*return\b(.*)", re.M)
+_MADE = re.compile(r"\s*(\w+)\s*=(?!=)")
+_RETURNED = re.compile(r"return\b(?<=\sreturn)([^\n]*)")
 
 
 def may_end(text: str) -> bool:
@@ -17,16 +17,18 @@ def may_end(text: str) -> bool:
     if "def forward" not in text or "torch" not in text or not any(word in text for word in _WORDS):
         return False
     called = list(_FUNCTIONS)
-    for before in _LAYER.findall(text):
-        kept = _KEPT.match(before)
+    for layer in _LAYER.finditer(text):
+        kept = _KEPT.fullmatch(text, text.rfind("\n", 0, layer.start()) + 1, layer.start())
         if kept is None:
             return True  # One of several layers, and maybe the last.
         called.append(kept[1])
     returned = " ".join(_RETURNED.findall(text))
-    lines = re.findall(rf"^.*\b(?:{'|'.join(called)})\(.*", text, re.M)
+    calls = re.finditer(rf"\b(?:{'|'.join(called)})\(", text)
+    lines = (text[text.rfind("\n", 0, call.start()) + 1 : call.start()] for call in calls)
     return any(_is_returned(line, returned) for line in lines if "def " not in line)
 
 
-def _is_returned(line: str, returned: str) -> bool:
-    made = _MADE.match(line)
+def _is_returned(before: str, returned: str) -> bool:
+    """Whether what is called behind `before` on its line, or the name that it gets, is given back."""
+    made = _MADE.match(before)
     return made is None or re.search(rf"\b{made[1]}\b", returned) is not None

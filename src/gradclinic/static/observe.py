@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 
 from gradclinic.facts import Observation, Source
 from gradclinic.frozen import frozen
@@ -63,8 +64,11 @@ _BY_NAME = tuple(
 """A loss within quotes is one of torch's where it is asked for by its name."""
 _DRIVES = ("train", "optim", "fit(")
 """Without these it does not drive the training of another module either."""
-_TRAINS_ELSEWHERE = r"\n\s*(?:from|import) .*\btrain"
-_GIVES = r"(?:[tT]rain|[lL]earn|[sS]olve|[fF]it|[aA]dapt)\w*\(\s*[\w*]"
+_TRAINS_ELSEWHERE = tuple(map(re.compile, (r"from [^\n]*\btrain", r"import [^\n]*\btrain")))
+_GIVES = tuple(
+    re.compile(rf"{word[1:]}(?<=[{word[0]}{word[0].upper()}]{word[1:]})\w*\(\s*[\w*]")
+    for word in ("train", "learn", "solve", "fit", "adapt")
+)
 """`train_source(encoder, classifier)`, `Solver(model).run()`."""
 
 
@@ -128,9 +132,17 @@ def _hands_on(text: str, modules: Mapping[str, Module]) -> bool:
     elsewhere = any(module.computes for module in modules.values())
     if elsewhere and "optim" in text and ".parameters()" in text:
         return True  # Whose loop steps the optimizer that is built here?
-    if not re.search(_GIVES, text):
+    if not any(pattern.search(text) for pattern in _GIVES):
         return False
-    return elsewhere or re.search(_TRAINS_ELSEWHERE, f"\n{text}") is not None
+    return elsewhere or any(_begins_line(found, text) for found in _found(_TRAINS_ELSEWHERE, text))
+
+
+def _found(patterns: tuple[re.Pattern[str], ...], text: str) -> Iterator[re.Match[str]]:
+    return chain.from_iterable(pattern.finditer(text) for pattern in patterns)
+
+
+def _begins_line(found: re.Match[str], text: str) -> bool:
+    return not text[text.rfind("\n", 0, found.start()) + 1 : found.start()].strip()
 
 
 def observe_source(
