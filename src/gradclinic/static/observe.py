@@ -47,9 +47,11 @@ _UPDATES = tuple(
 )
 """What stands beside a backward that has a place in an order; what merely differentiates has none of it."""
 _CLASSES = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
-_FUNCTIONS = tuple(
-    re.compile(rf"{name}(?<!\w{name})") for name in ("cross_entropy", "binary_cross_entropy", "nll_loss")
+_FUNCTIONS = (
+    re.compile(r"cross_entropy(?:(?<!\wcross_entropy)|(?<=\bbinary_cross_entropy))(?:_with_logits)?(?!\w)"),
+    re.compile(r"nll_loss(?<!\wnll_loss)(?:2d)?(?!\w)"),
 )
+"""Not `aten.nll_loss_backward`."""
 _BY_NAME = tuple(
     map(
         re.compile,
