@@ -186,9 +186,9 @@ def _conditional(walk: Walk, node: ast.IfExp) -> Value:
     if known is not None:
         return evaluate(walk, node.body if known else node.orelse)
     known_actors = len(walk.recorder.actors)
-    with supposing.branch(walk, test, taken=True):
+    with supposing.Branch(walk, test, taken=True):
         one = evaluate(walk, node.body)
-    with supposing.branch(walk, test, taken=False):
+    with supposing.Branch(walk, test, taken=False):
         other = evaluate(walk, node.orelse)
     if isinstance(one, Seq) and isinstance(other, Seq) and not (one.items and other.items):
         return one if one.items else other  # `["test"] if args.test else []`: the rest of a list, if any

@@ -106,12 +106,13 @@ def _steps_otherwise(walk: Walk, node: ast.If, taken: list[ast.stmt]) -> bool:
 def _both(walk: Walk, node: ast.If, test: Value) -> None:
     """Run both branches of a condition that changes nothing but values, and join what they leave."""
     before, known = dict(walk.frame.vars), len(walk.recorder.actors)
-    with supposing.branch(walk, test, taken=True):
+    with supposing.Branch(walk, test, taken=True):
         leave_first = _quietly(walk, node.body)
-    after_first = walk.frame.vars
-    walk.frame.vars = dict(before)
-    with supposing.branch(walk, test, taken=False):
-        leave_second = _quietly(walk, node.orelse)
+    after_first, walk.frame.vars = walk.frame.vars, before
+    leave_second = False
+    if node.orelse:
+        with supposing.Branch(walk, test, taken=False):
+            leave_second = _quietly(walk, node.orelse)
     if leave_first and not leave_second:
         return
     if leave_second and not leave_first:

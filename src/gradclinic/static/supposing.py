@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 from gradclinic.static.conditions import condition_of, truth
 from gradclinic.static.values import Both, Value
 from gradclinic.static.walk import Walk
 
 
-@contextlib.contextmanager
-def branch(walk: Walk, test: Value, *, taken: bool) -> Iterator[None]:
+class Branch:
     """A branch that is walked without knowing whether it is taken."""
-    condition, wanted = condition_of(test) if not isinstance(test, Both) else ("", True)
-    walk.unsure += 1
-    walk.branches.append((condition, wanted is taken))
-    try:
-        yield
-    finally:
-        walk.branches.pop()
-        walk.unsure -= 1
+
+    # Entered more often than any other block: a generator would take longer than what is done here.
+    def __init__(self, walk: Walk, test: Value, *, taken: bool) -> None:
+        condition, wanted = condition_of(test) if not isinstance(test, Both) else ("", True)
+        self._walk, self._condition = walk, (condition, wanted is taken)
+
+    def __enter__(self) -> None:
+        self._walk.unsure += 1
+        self._walk.branches.append(self._condition)
+
+    def __exit__(self, *raised: object) -> None:
+        self._walk.branches.pop()
+        self._walk.unsure -= 1
 
 
 def answered(walk: Walk, test: Value) -> bool | None:
