@@ -16,7 +16,10 @@ that was never used. And a setting is only where the rate began. Both make a wro
 Silencing the warning.
 
 ## Known limits
-A schedule that is built in another file is known by its name only.
+Some schedules compute every rate from the first one, so that `get_lr()` gives the right answer, if with a
+warning: `LambdaLR` and what transformers builds of it, `OneCycleLR`, `CyclicLR`,
+`CosineAnnealingWarmRestarts`. Nothing is said of these. A schedule that is given as an argument is known by
+its name only.
 """
 
 from __future__ import annotations

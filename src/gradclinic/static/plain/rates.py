@@ -10,12 +10,16 @@ from gradclinic.facts import Location
 from gradclinic.facts.rates import RateReading
 from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
+from gradclinic.static.project_files import file_of, text_of
 from gradclinic.static.syntax import last_name
 
 _LOGGING = ("add_scalar(", "wandb.log(", "log_metric(", "log_dict(")
 _NAMED = r"(?i:lr|rate)[\"']"
 _LOGS = frozenset({"add_scalar", "log", "log_metric", "log_dict", "log_scalar", "report_scalar"})
 _RATE = words.Pattern(r"(^|[/_ .-])(lr|learning[_ ]?rate)$", re.I)
+_IN_CLOSED_FORM = words.names("LambdaLR CosineAnnealingWarmRestarts OneCycleLR CyclicLR")
+"""They compute each rate from the first one: whoever asks them gets the rate of now."""
+_WORD = re.compile(r"\w+")
 _SETTING = words.Pattern(r"^(args?|cfg|config|conf|hparams?|hps|opt|opts|options?|flags)$", re.I)
 
 
@@ -25,7 +29,10 @@ def may_tell(text: str) -> bool:
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[RateReading]:
-    made = _made_from(tree)
+    made = {
+        name: {kind for maker in makers for kind in _kinds(maker, tree, path)}
+        for name, makers in _made_from(tree).items()
+    }
     lines = text.split("\n")
     for scope in scopes(tree):
         for call in scope.calls():
@@ -110,12 +117,25 @@ def _made_from(tree: ast.Module) -> dict[str, set[str]]:
     return made
 
 
+def _kinds(maker: str, tree: ast.Module, path: str) -> set[str]:
+    """The schedules that a function of another file may give, as far as that speaks of any; else its name."""
+    if not words.SCHEDULE_NAME.search(maker) or words.SCHEDULE_BUILDERS.match(maker):
+        return {maker}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and any(alias.name == maker for alias in node.names):
+            file = file_of("." * node.level + (node.module or ""), path)
+            spoken = _WORD.findall(text_of(file)) if file is not None else []
+            return set(words.TORCH_SCHEDULES & set(spoken)) or {maker}
+    return {maker}
+
+
 def _is_schedule(name: str, made: dict[str, set[str]]) -> bool:
+    """Whether it is one whose next rate is computed from the last."""
     makers = made.get(name)
     if makers is None:
         return bool(words.SCHEDULE_NAME.search(name))
-    return bool(makers & words.TORCH_SCHEDULES) or any(
-        words.SCHEDULE_BUILDERS.match(one) or (words.SCHEDULE_NAME.search(one) and one[0].islower())
+    return bool(makers & words.TORCH_SCHEDULES - _IN_CLOSED_FORM) or any(
+        words.SCHEDULE_NAME.search(one) and one[0].islower() and not words.SCHEDULE_BUILDERS.match(one)
         for one in makers
         if one
     )
