@@ -258,9 +258,17 @@ def _together(one: Keys | None, other: Keys | None) -> Keys | None:
     return None if one is None or other is None else one | other
 
 
-def with_unit(value: Num, name: str) -> Num:
+_EPOCHS = words.Pattern(r"(n_?|num_?|max_|total_)?epochs$", re.I)
+_COMPUTED = words.Pattern(r"\(|(\w+=)?(builtins\.)?(int|round|max|min)\(|(\w+=)?math\.")
+
+
+def with_unit(value: Num | Unknown, name: str) -> Num | Unknown:
     """`epochs = 3` counts epochs, `accumulate = 4` the batches of a window."""
-    if value.units:
+    if _EPOCHS.match(name) and (isinstance(value, Num) or _COMPUTED.match(value.path)):
+        # Whatever it was computed from: `epochs = iterations // len(loader)`.
+        known = (value.value, value.invented) if isinstance(value, Num) else (None, False)
+        return Num(*known, frozenset({"epoch"}))
+    if isinstance(value, Unknown) or value.units:
         return value
     for pattern, unit in ((words.ACCUMULATION_NAME, "accumulation"), (words.EPOCH_NAME, "epoch")):
         if pattern.search(name):

@@ -66,7 +66,7 @@ def assign(walk: Walk, target: ast.expr, value: Value) -> None:
     if isinstance(target, ast.Name):
         if isinstance(value, Tensor) and not value.loss and words.LOSS_NAME.search(target.id):
             value.loss = True
-        if isinstance(value, Num):
+        if isinstance(value, (Num, Unknown)):
             value = with_unit(value, target.id)
         value = holdings.loaded(value, walk.frame.vars.get(target.id), target.id)
         if isinstance(value, Model):

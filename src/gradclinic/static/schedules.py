@@ -12,9 +12,10 @@ from gradclinic.static.opaque import build
 from gradclinic.static.own_optimizers import in_sight
 from gradclinic.static.project_files import file_of, parsed, version_of
 from gradclinic.static.syntax import last_name, names_in, nodes_in
-from gradclinic.static.values import ActorRef, ClassDef, Func, Num, Value
+from gradclinic.static.values import ActorRef, ClassDef, Func, Num, Seq, Value
 from gradclinic.static.walk import Arguments, Walk
 
+_DECAYS = {"StepLR": "step_size", "MultiStepLR": "milestones"}
 _LENGTH_POSITION = {
     "CosineAnnealingLR": 1,
     "OneCycleLR": 2,
@@ -100,7 +101,8 @@ def build_schedule(
         return None
     length = _length(name, args) if not own else None
     planned = length.value if isinstance(length, Num) and not length.invented else None
-    unit = _unit(length, args) if not own else None  # whose arguments may mean anything
+    # Of its own, whose arguments may mean anything, nothing is known.
+    unit = _unit(length, args) or _decay_unit(name, args) if not own else None
     attrs = {"torch": as_torch, "kind": name, "planned": planned, "planned_unit": unit}
     parts_of_it = {
         part.id
@@ -118,6 +120,15 @@ def _length(name: str, args: Arguments) -> Value | None:
             return args.keywords[keyword]
     position = _LENGTH_POSITION.get(name)
     return args.positional[position] if position is not None and position < len(args.positional) else None
+
+
+def _decay_unit(name: str, args: Arguments) -> str | None:
+    """`StepLR(optimizer, epochs // 2)`, `milestones=[epochs // 2, 3 * epochs // 4]`: after so many epochs."""
+    keyword = _DECAYS.get(name)
+    given = args.get(1, keyword) if keyword is not None else None
+    steps = given.items if isinstance(given, Seq) else [given]
+    units = {unit for step in steps if isinstance(step, Num) for unit in step.units}
+    return "epoch" if units == {"epoch"} else None
 
 
 def _unit(length: Value | None, args: Arguments) -> str | None:
