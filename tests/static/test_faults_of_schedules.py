@@ -314,3 +314,51 @@ def test_what_a_long_loop_comes_to_later_happens(waits: str) -> None:
 def test_what_it_never_comes_to_does_not(waits: str) -> None:
     source = TORCH + HANDED_TO_A_LOOP_OF_KNOWN_LENGTH.replace("epoch > 5", waits)
     assert told(source) == marked(source)
+
+
+DECAYS = """
+def run(model, loader, args):
+    {epochs}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.{schedule}
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+            {per_batch}
+        {per_epoch}
+"""
+
+
+@pytest.mark.parametrize("epochs", ["epochs = 90", "epochs = args.epochs", "epochs = int(args.n // len(loader))"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "StepLR(optimizer, epochs // 3)",
+        "StepLR(optimizer, step_size=epochs // 2, gamma=0.5)",
+        "MultiStepLR(optimizer, milestones=[epochs // 2, 3 * epochs // 4])",
+    ],
+)
+def test_a_decay_after_so_many_epochs_is_advanced_by_epochs(epochs: str, schedule: str) -> None:
+    faulty = DECAYS.format(epochs=epochs, schedule=schedule, per_batch="schedule.step()", per_epoch="pass")
+    assert {code for code, _ in told(TORCH + faulty)} == {"GC113"}
+    right = DECAYS.format(epochs=epochs, schedule=schedule, per_batch="pass", per_epoch="schedule.step()")
+    assert told(TORCH + right) == set()
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "StepLR(optimizer, 30)",
+        "StepLR(optimizer, epochs // 3 * len(loader))",
+        "StepLR(optimizer, args.decay_steps)",
+        "MultiStepLR(optimizer, milestones=[epochs * len(loader) // 2])",
+        "MultiStepLR(optimizer, milestones=args.milestones)",
+    ],
+)
+def test_a_decay_in_batches_or_in_nobody_knows_what_may_be_advanced_by_batches(schedule: str) -> None:
+    source = DECAYS.format(
+        epochs="epochs = args.epochs", schedule=schedule, per_batch="schedule.step()", per_epoch="pass"
+    )
+    assert told(TORCH + source) == set()

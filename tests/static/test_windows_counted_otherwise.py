@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 
 from tests.rules.scripts import codes_by_lint
+from tests.static.reading import TORCH, told
 
 LOOP = """\
 import torch
@@ -64,3 +67,22 @@ def _written(way: str, clear: str) -> str:
     for word, part in parts.items():
         script = script.replace(word, part)
     return script
+
+
+@pytest.mark.parametrize("asked", ["seen >= limit", "limit <= seen", "seen == limit", "limit == seen"])
+def test_a_sum_may_stand_on_either_side_of_its_limit(asked: str) -> None:
+    source = f"""
+    def train(model, optimizer, loader, limit):
+        seen = 0
+        for x, y in loader:
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            seen += len(x)
+            if {asked}:
+                optimizer.step()
+                optimizer.zero_grad()
+                seen = 0
+    """
+    assert ("GC106", 10) in told(TORCH + dedent(source))
+    scaled = source.replace("model(x), y)", "model(x), y) * len(x) / limit")
+    assert told(TORCH + dedent(scaled)) == set()

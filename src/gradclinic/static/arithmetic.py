@@ -140,16 +140,24 @@ def as_one(value: Value) -> Value:
     return Num(1, invented=True)
 
 
+_TURNED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+
+
 def compare_tally(walk: Walk, node: ast.Compare, left: Value, op: ast.cmpop, right: Value) -> Value | None:
-    """`seen >= limit`, where the walk cannot come up to the limit by itself."""
-    if last_name(node.left) not in walk.survey.tallies or not isinstance(left, Num) or left.value is None:
+    """`seen >= limit` or `limit <= seen`, where the walk cannot come up to the limit by itself."""
+    asks: type[ast.cmpop] = type(op)
+    if last_name(node.left) not in walk.survey.tallies:
+        if last_name(node.comparators[0]) not in walk.survey.tallies:
+            return None
+        left, asks, right = right, _TURNED.get(asks, asks), left
+    if not isinstance(left, Num) or left.value is None:
         return None
     limit = right.value if isinstance(right, Num) and not right.invented else None
     if not left.invented and limit is not None and limit <= walk.period:
         return None
-    if isinstance(op, (ast.GtE, ast.Gt, ast.Eq)):
+    if asks in (ast.GtE, ast.Gt, ast.Eq):
         return Const(left.value >= walk.window)
-    return Const(left.value < walk.window) if isinstance(op, (ast.Lt, ast.LtE, ast.NotEq)) else None
+    return Const(left.value < walk.window) if asks in (ast.Lt, ast.LtE, ast.NotEq) else None
 
 
 def asks_for_end(walk: Walk, node: ast.BoolOp, part: ast.expr, value: Unknown) -> bool:

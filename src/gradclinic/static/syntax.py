@@ -64,13 +64,15 @@ def asks_at_zero(test: ast.expr) -> bool:
 
 
 def reached_at(test: ast.expr) -> set[str]:
-    """The names that are asked whether they have come up to something: `seen >= limit`."""
-    return {
-        last_name(part.left)
-        for part in nodes_in(test)
-        if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.GtE, ast.Gt, ast.Eq))
-        if isinstance(part.left, (ast.Name, ast.Attribute))
-    }
+    """The names that are asked whether they have come up to something: `seen >= limit`, `limit == seen`."""
+    found: set[str] = set()
+    for part in nodes_in(test):
+        if not isinstance(part, ast.Compare):
+            continue
+        sides: list[ast.expr] = [part.left] if isinstance(part.ops[0], (ast.GtE, ast.Gt, ast.Eq)) else []
+        sides += part.comparators[:1] if isinstance(part.ops[0], (ast.LtE, ast.Lt, ast.Eq)) else []
+        found |= {last_name(side) for side in sides if isinstance(side, (ast.Name, ast.Attribute))}
+    return found
 
 
 def set_to_zero(body: list[ast.stmt]) -> set[str]:

@@ -163,6 +163,8 @@ def copied(machine: Machine, source: Value, where: Location, *, leaf: bool) -> F
     """`torch.tensor(x)`: a new leaf whatever x was."""
     flows = flows_in(source)
     lost = next((flow for flow in flows if flow.grad and flow.form == "tensor"), None)
+    # Whatever a loss was given: a backward from a leaf that is made of it reaches nothing.
+    lost = lost or next((changed(flow, grad=None) for flow in flows if leaf and flow.losses), None)
     if lost is not None:
         made = cut_off(lost, CutKind.TENSOR, where)
     else:

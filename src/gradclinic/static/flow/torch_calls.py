@@ -124,7 +124,7 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
         return derived(machine, Op(last, where), args.positional[1:], owners=frozenset({machine.new_id()}))
     if last == "Variable" and isinstance(first, Flow) and is_true(args.keywords.get("requires_grad")):
         # One that has a graph loses it, as all that are wrapped; of a loss that is surely not meant.
-        of_loss = first.grad and (first.losses or first.scalar)
+        of_loss = first.losses if first.grad is None else first.grad and (first.losses or first.scalar)
         return new_leaf(cut_off(first, CutKind.VARIABLE, where) if of_loss else changed(first))
     if isinstance(first, Flow):
         return call_tensor(
