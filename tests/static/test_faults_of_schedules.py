@@ -331,7 +331,7 @@ def run(model, loader, args):
 """
 
 
-@pytest.mark.parametrize("epochs", ["epochs = 90", "epochs = args.epochs", "epochs = int(args.n // len(loader))"])
+@pytest.mark.parametrize("epochs", ["epochs = 90", "epochs = args.epochs", "epochs = int(n // len(loader))"])
 @pytest.mark.parametrize(
     "schedule",
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.static.reading import marked, told
 from tests.static.test_evaluations_by_functions import EPOCHS, HEAD
 
@@ -186,3 +188,39 @@ def test_a_function_acts_in_eval_mode_and_leaves_it_so() -> None:
     assert told(source) == marked(source)
     assert told(HEAD + AN_AGENT.replace("BEFORE", "self.net.train()")) == set()
     assert told(HEAD + IN_EVAL_MODE_ON_PURPOSE) == set()
+
+
+FOR_ANOTHER_FORWARD = """
+encoder = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+optimizer = torch.optim.SGD(encoder.parameters(), lr=0.1)
+for epoch in range(10):
+    {epoch}
+    for x, y in loader:
+        {batch}
+        optimizer.zero_grad()
+        loss = F.mse_loss(encoder(x), y)
+        {after}
+        (loss + F.mse_loss(encoder(y), x)).backward()
+        optimizer.step()
+"""
+
+
+def test_a_loop_comes_back_to_a_forward_that_was_in_train_mode() -> None:
+    source = HEAD + FOR_ANOTHER_FORWARD.format(epoch="pass", batch="pass", after="encoder.eval()  # GC701")
+    assert told(source) == marked(source)
+
+
+@pytest.mark.parametrize(
+    "placed",
+    [
+        {"batch": "encoder.train()", "after": "encoder.eval()"},
+        {"epoch": "if epoch == 5: encoder.eval()"},
+        {"epoch": "encoder.eval()"},
+        {"batch": "if epoch > 5: encoder.eval()"},
+        {"after": "encoder[1].eval()"},
+    ],
+    ids=["put back", "frozen from some epoch on", "always frozen", "frozen by batches", "a part of it"],
+)
+def test_a_mode_that_is_put_back_or_set_before_all_that_is_trained_is_meant(placed: dict[str, str]) -> None:
+    given = {"epoch": "pass", "batch": "pass", "after": "pass", **placed}
+    assert told(HEAD + FOR_ANOTHER_FORWARD.format(**given)) == set()

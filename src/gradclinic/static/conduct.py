@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape, surely
+from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape
 from gradclinic.static import words
-from gradclinic.static.caring import differentiates, layers_around, layers_of, minds
+from gradclinic.static.caring import differentiates, layers_around, layers_of
 from gradclinic.static.elsewhere import class_elsewhere
+from gradclinic.static.left_in_eval import (
+    NEW_DATA,
+    Place,
+    Verdicts,
+    is_trained,
+    set_by_another_name,
+    trained_in_eval,
+    until_next,
+)
 from gradclinic.static.phases import held_out_forwards
-from gradclinic.static.recorder import HELD_BY
 
-NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
-Place = tuple[Location, Location | str | None]
-"""Where something happens to a model, and the eval() it is under or the data it is gone over with: a function
-may train and evaluate."""
 Trained = frozenset[tuple[str | None, Location]]
-Verdicts = dict[Place, "ModeOfTraining | Evaluation | None"]
-"""For each place of interest on one path: the fact, or None where this path speaks against it."""
 
 
 def modes_of_training(paths: Iterable[Tape]) -> list[ModeOfTraining | Evaluation]:
     """Training that goes on in the eval mode of the evaluation before it."""
-    return _agreed([_trained_in_eval(tape) for tape in paths])
+    return _agreed([trained_in_eval(tape) for tape in paths])
 
 
 def evaluations(paths: Iterable[Tape], beside: Iterable[Tape] = ()) -> list[ModeOfTraining | Evaluation]:
@@ -97,121 +99,6 @@ def _agreed(verdicts: list[Verdicts]) -> list[ModeOfTraining | Evaluation]:
     return [fact for fact in found.values() if fact is not None]
 
 
-def _trained_in_eval(tape: Tape) -> Verdicts:
-    verdicts: Verdicts = {}
-    for mode in tape.of_kind(EventKind.MODE):
-        if mode.attrs["training"] is not False:
-            continue
-        trained = next(_training_forwards(tape, mode), None)
-        if trained is None:
-            continue
-        forgotten = (
-            trained.attrs["training"] is False
-            and trained.attrs.get("set_at") == mode.where
-            and minds(trained)
-        )
-        if not forgotten or _set_by_another_name(tape, mode.index, trained, training=True):
-            verdicts.setdefault((mode.where, None), None)
-        elif _evaluated_between(tape, mode, trained):
-            layers = layers_of(trained) or ()
-            verdicts[mode.where, None] = ModeOfTraining(
-                mode.actor or "model", None, None, layers, trained.where, mode.where
-            )
-    return verdicts
-
-
-def _set_by_another_name(tape: Tape, since: int, forward: Event, *, training: bool) -> bool:
-    """Whether train() or eval() was called meanwhile on what is never called itself: `self.net_pointer`, or
-    whatever holds the model."""
-    called = {event.actor for event in tape.of_kind(EventKind.FORWARD)}
-    return any(
-        event.kind is EventKind.MODE
-        and event.actor not in called
-        and event.attrs["training"] is not (not training)
-        for event in tape.events[since : forward.index]
-    )
-
-
-def _training_forwards(tape: Tape, mode: Event) -> Iterator[Event]:
-    """Forwards of the model after `mode` that a backward and a step of its optimizer follow."""
-    after = tape.events[mode.index + 1 :]
-    ends = max((e.index for e in after if e.kind in (EventKind.STEP, EventKind.OPAQUE)), default=0)
-    for position, event in enumerate(after):
-        if event.kind is EventKind.FORWARD and event.actor == mode.actor and event.attrs["graph"]:
-            following = tuple(_until_next(after[position + 1 :], event))
-            aside = event.attrs.get("sweep") and any(
-                e.kind is EventKind.FORWARD and e.actor == event.actor and not e.attrs.get("sweep")
-                for e in following
-            )
-            trains = event.index < ends and (_trains(tape, event) or _told_to_train(tape, event))
-            if any(e.kind is EventKind.BACKWARD for e in following) and not aside and trains:
-                yield event
-
-
-def _until_next(events: tuple[Event, ...], forward: Event) -> Iterator[Event]:
-    """What follows a forward before new data comes."""
-    for event in events:
-        if event.kind in NEW_DATA or (event.kind is EventKind.MODE and event.actor == forward.actor):
-            return
-        yield event
-
-
-def _trains(tape: Tape, forward: Event) -> bool:
-    """Whether an optimizer that steps holds this very model, and not only perhaps."""
-    for step in tape.of_kind(EventKind.STEP):
-        optimizer = step.actor
-        if optimizer in forward.attrs.get(HELD_BY, ()):
-            return True
-        if optimizer is None or not surely(forward, tape, optimizer):
-            continue
-        actor = tape.actors[optimizer]
-        if actor.of or (_only_model(tape, forward) and not actor.attrs.get("tensors")):
-            return True
-    return False
-
-
-def _told_to_train(tape: Tape, forward: Event) -> bool:
-    """Whether train() was called on it and optimizers step, though it is not known which of them holds it."""
-    return (
-        forward.optimizers is None
-        and EventKind.STEP in tape.kinds
-        and any(
-            event.actor == forward.actor and event.attrs["training"] is True
-            for event in tape.of_kind(EventKind.MODE)
-        )
-    )
-
-
-def _only_model(tape: Tape, forward: Event) -> bool:
-    """But for parts of it."""
-    return all(
-        event.actor == forward.actor or str(event.actor).startswith(f"{forward.actor}.")
-        for event in tape.of_kind(EventKind.FORWARD)
-        if event.attrs["graph"]
-    )
-
-
-def _evaluated_between(tape: Tape, mode: Event, trained: Event) -> bool:
-    """Whether eval() served an evaluation: a forward elsewhere or without gradients, in its own loop or with
-    new data after it."""
-    data = max(
-        (e.index for e in tape.events[mode.index : trained.index] if e.kind in NEW_DATA), default=mode.index
-    )
-    return any(
-        event.kind is EventKind.FORWARD
-        and event.actor == mode.actor
-        and (event.where != trained.where or not event.attrs["graph"])
-        and (event.index < data or event.attrs.get("sweep") or _serves(mode, event, trained))
-        for event in tape.events[mode.index : trained.index]
-    )
-
-
-def _serves(mode: Event, forward: Event, trained: Event) -> bool:
-    """Whether a function by itself calls eval() for a forward without gradients: `act(state)`."""
-    own = mode.where.function
-    return not forward.attrs["graph"] and forward.where.function == own != trained.where.function
-
-
 def _evaluated(tape: Tape, trained: Trained) -> Verdicts:
     verdicts: Verdicts = {}
     trains = EventKind.STEP in tape.kinds and EventKind.BACKWARD in tape.kinds
@@ -231,7 +118,7 @@ def _evaluation(tape: Tape, event: Event, trained: Trained, here: Trained | None
     """`trained` is what any path trains, `here` what this one does; None where it trains nothing."""
     attrs, trains = event.attrs, here is not None
     if here is not None and not (
-        _trains(tape, event) or (attrs["graph"] and _trained_elsewhere(here, event))
+        is_trained(tape, event) or (attrs["graph"] and _trained_elsewhere(here, event))
     ):
         return None
     if attrs["graph"] and attrs["training"] is False:
@@ -334,7 +221,7 @@ def _over_held_out_data(tape: Tape, forward: Event) -> bool:
 
 
 def _goes_backward(tape: Tape, forward: Event) -> bool:
-    following = _until_next(tape.events[forward.index + 1 :], forward)
+    following = until_next(tape.events[forward.index + 1 :], forward)
     return bool(forward.attrs["graph"]) and any(e.kind is EventKind.BACKWARD for e in following)
 
 
@@ -344,7 +231,7 @@ def _in_train_mode(tape: Tape, forward: Event) -> bool:
     own = (
         e.index for e in tape.of_kind(EventKind.MODE) if e.actor == forward.actor and e.index < forward.index
     )
-    if attrs["training"] is not False and _set_by_another_name(
+    if attrs["training"] is not False and set_by_another_name(
         tape, max(own, default=0), forward, training=False
     ):
         return False
@@ -388,5 +275,5 @@ def _evaluates_by_name(forward: Event) -> bool:
 
 def _followed_by_the_unseen(tape: Tape, forward: Event) -> bool:
     following = tape.events[forward.index + 1 :]
-    unseen = any(event.kind is EventKind.OPAQUE for event in _until_next(following, forward))
+    unseen = any(event.kind is EventKind.OPAQUE for event in until_next(following, forward))
     return unseen and not _evaluates_by_name(forward)
