@@ -15,6 +15,9 @@ from torch.optim import lr_scheduler
 from transformers import get_linear_schedule_with_warmup
 from solver import make_scheduler
 
+def local_scheduler(optimizer):
+    return lr_scheduler.LambdaLR(optimizer, lambda n: 0.9**n)
+
 scheduler = {made}
 for x, y in loader:
     optimizer.zero_grad()
@@ -52,6 +55,7 @@ def told(project: Path, made: str, elsewhere: str = "") -> bool:
         ("lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 3)", False),
         ("get_linear_schedule_with_warmup(optimizer, 3, 9)", False),
         ("build_scheduler(optimizer)", True),
+        ("local_scheduler(optimizer)", False),
     ],
 )
 def test_schedules_that_compute_each_rate_from_the_first_are_asked_rightly(
@@ -71,3 +75,7 @@ def test_schedules_that_compute_each_rate_from_the_first_are_asked_rightly(
 )
 def test_another_file_says_which_schedules_it_makes(tmp_path: Path, elsewhere: str, wrong: bool) -> None:
     assert told(tmp_path, "make_scheduler(optimizer, config)", elsewhere) is wrong
+    loop = LOOP.replace("scheduler = {made}", "optimizer, scheduler = {made}", 1)
+    (tmp_path / "train.py").write_text(loop.format(made="make_scheduler(model, config)"))
+    found = {finding.code for finding in lint([str(tmp_path / "train.py")], Config()).findings}
+    assert ("GC308" in found) is wrong

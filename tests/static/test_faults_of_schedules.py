@@ -362,3 +362,20 @@ def test_a_decay_in_batches_or_in_nobody_knows_what_may_be_advanced_by_batches(s
         epochs="epochs = args.epochs", schedule=schedule, per_batch="schedule.step()", per_epoch="pass"
     )
     assert told(TORCH + source) == set()
+
+
+@pytest.mark.parametrize(
+    ("placed", "code"),
+    [
+        ({"per_epoch": "schedule.step()"}, {"GC113"}),
+        ({"per_epoch": "if epoch >= 10: schedule.step()"}, {"GC113"}),
+        ({"per_batch": "schedule.step()"}, set()),
+    ],
+)
+def test_a_length_of_one_pass_is_wrong_where_each_epoch_is_one_tick(
+    placed: dict[str, str], code: set[str]
+) -> None:
+    schedule = "CosineAnnealingLR(optimizer, T_max=len(loader))"
+    given = {"per_batch": "pass", "per_epoch": "pass", **placed}
+    source = DECAYS.format(epochs="epochs = args.epochs", schedule=schedule, **given)
+    assert {found for found, _ in told(TORCH + source)} == code

@@ -43,6 +43,7 @@ def in_loop(*lines: str) -> str:
         ("GC212", ["out = head(net(x))", "F.mse_loss(out, y).backward()", "losses.append(out)"]),
         ("GC212", ["state = net(state[:, :4])", "head(state).sum().backward()"]),
         ("GC213", ["with torch.autograd.detect_anomaly():", "    step(x, y).backward()"]),
+        ("GC213", ["step(x, y).backward()", "torch.autograd.set_detect_anomaly(True)"]),
     ],
 )
 def test_what_is_lost_is_found(code: str, lines: list[str]) -> None:
@@ -53,6 +54,12 @@ def test_what_is_lost_is_found(code: str, lines: list[str]) -> None:
     "lines",
     [
         ["loss = step(x, y)", "loss.backward()", "print(loss.item())"],
+        [
+            "torch.autograd.set_detect_anomaly(True)",
+            "step(x, y).backward()",
+            "torch.autograd.set_detect_anomaly(False)",
+            "step(x, y).backward()",
+        ],
         ["loss = step(x, y)", "(loss / loss.detach()).backward()"],
         ["loss = step(x, y)", "at = head(net(x)).mean().item()", "(at + (loss - loss.item())).backward()"],
         ["hidden = net(x)", "hidden = x + (hidden - x).detach()", "F.mse_loss(head(hidden), y).backward()"],

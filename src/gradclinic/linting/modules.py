@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from functools import lru_cache
 
 from gradclinic.source_text import UnreadableSource, read_source
@@ -20,7 +21,9 @@ LARGEST = 80_000
 _ACTING = (".backward(", "zero_grad(", ".step(", "clip_grad", "unscale_(", ".eval()", ".grad =", ".grad.zero")
 _BUILDING = ("torch.optim", "import optim", "lr_scheduler")
 TELLING = (*_ACTING, *_BUILDING)
-"""Without any of these words a module has nothing that an order of events could be judged by."""
+"""Without any of these words a module has nothing that an order of events could be judged by,"""
+_MEASURING = re.compile(r"def (?:valid|val|eval|test)\w*\(\w*(?:model|net)\b")
+"""but for a function that measures a model and leaves its mode and its gradients as they are."""
 
 
 def look_anew() -> None:
@@ -123,7 +126,7 @@ def _module(file: str, changed: int, size: int) -> Module | None:
         return None
     try:
         text = read_source(file).text
-        if not any(word in text for word in TELLING):
+        if not any(word in text for word in TELLING) and _MEASURING.search(text) is None:
             return None
         return Module(file, tree_of(text, file), words.speaks_of_losses(text))
     except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):

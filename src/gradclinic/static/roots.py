@@ -50,8 +50,8 @@ from gradclinic.static.walk import (
     Walk,
 )
 
-STEPS_PER_ROOT = 18_000
-STEPS_PER_FILE = 40_000
+STEPS_PER_ROOT = 24_000
+STEPS_PER_FILE = 48_000
 """Far more than a file that trains takes: one that merely looks like it must come to an end."""
 STEPS_ELSEWHERE = 5_000
 """The same for one that calls modules which train, and does nothing of it itself."""

@@ -143,5 +143,5 @@ def _unit(length: Value | None, args: Arguments) -> str | None:
     if "update" in length.units:
         return "update"
     if "batch" in length.units:
-        return "batch" if "epoch" in length.units else None
+        return "batch" if "epoch" in length.units else "pass" if length.units == {"batch"} else None
     return "epoch" if length.units == {"epoch"} else None

@@ -205,6 +205,9 @@ def _counts(tape: Tape, schedule: Actor, optimizer: str) -> dict[str, int]:
 
 def _planned_unit(tape: Tape, schedule: Actor, counts: dict[str, int], ticks: int) -> str | None:
     written = schedule.attrs.get("planned_unit")
+    if written == "pass":
+        # `T_max=len(loader)` may well begin anew in every epoch, but not where it is advanced once in each.
+        written = "batch" if _close(ticks, counts["epoch"]) and not _close(ticks, counts["batch"]) else None
     if isinstance(written, str) and written in counts:
         return written if counts[written] else None
     planned = schedule.attrs.get("planned")

@@ -117,9 +117,11 @@ def _second_backwards(log: Log, uses: list[Use]) -> Iterator[Crash]:
 
 
 def _under_anomaly_mode(uses: list[Use]) -> Iterator[AnomalyMode]:
-    """All backwards of the file, in a loop, under one switch."""
-    places = {use.anomaly for use in uses}
-    repeated = len({use.where for use in uses}) < len(uses)
+    """All backwards of the file, in a loop, under one switch; those above it from the second time on."""
+    last = {use.where: use.anomaly for use in uses}
+    places = set(last.values())
+    repeated = len(last) < len(uses)
     (place,) = places if len(places) == 1 else (None,)
-    if place is not None and repeated:
+    # What an object switches on when it is built is on whenever one of its methods is called.
+    if place is not None and (repeated or place.function.endswith("__init__")):
         yield AnomalyMode(place, backwards=len(uses), of=len(uses), lasting=True)

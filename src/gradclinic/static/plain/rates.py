@@ -11,7 +11,7 @@ from gradclinic.facts.rates import RateReading
 from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.project_files import file_of, text_of
-from gradclinic.static.syntax import last_name
+from gradclinic.static.syntax import last_name, names_in
 
 _LOGGING = ("add_scalar(", "wandb.log(", "log_metric(", "log_dict(")
 _NAMED = r"(?i:lr|rate)[\"']"
@@ -113,20 +113,29 @@ def _made_from(tree: ast.Module) -> dict[str, set[str]]:
     for node in (node for scope in scopes(tree) for node in scope.nodes):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             for target in node.targets:
-                made.setdefault(last_name(target), set()).add(last_name(node.value.func))
+                for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+                    made.setdefault(last_name(part), set()).add(last_name(node.value.func))
     return made
 
 
 def _kinds(maker: str, tree: ast.Module, path: str) -> set[str]:
-    """The schedules that a function of another file may give, as far as that speaks of any; else its name."""
-    if not words.SCHEDULE_NAME.search(maker) or words.SCHEDULE_BUILDERS.match(maker):
+    """The schedules that a function of the project may give, as far as it speaks of any; else its name."""
+    if not words.SCHEDULE_NAME.search(maker):
         return {maker}
+    spoken = _spoken_where_defined(maker, tree, path)
+    found = {word for word in spoken if word in words.TORCH_SCHEDULES or words.SCHEDULE_BUILDERS.match(word)}
+    return found - {maker} or {maker}
+
+
+def _spoken_where_defined(function: str, tree: ast.Module, path: str) -> list[str]:
+    """The words of the function itself, or of the file that it is imported from."""
     for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and any(alias.name == maker for alias in node.names):
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return names_in(node)
+        if isinstance(node, ast.ImportFrom) and any(alias.name == function for alias in node.names):
             file = file_of("." * node.level + (node.module or ""), path)
-            spoken = _WORD.findall(text_of(file)) if file is not None else []
-            return set(words.TORCH_SCHEDULES & set(spoken)) or {maker}
-    return {maker}
+            return _WORD.findall(text_of(file)) if file is not None else []
+    return []
 
 
 def _is_schedule(name: str, made: dict[str, set[str]]) -> bool:
