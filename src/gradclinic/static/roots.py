@@ -10,6 +10,7 @@ from gradclinic.facts import ActorKind, EventKind, Tape
 from gradclinic.frozen import frozen
 from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
+from gradclinic.static.budgets import steps_for
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.choices import Choices
 from gradclinic.static.held import parts
@@ -50,11 +51,6 @@ from gradclinic.static.walk import (
     Walk,
 )
 
-STEPS_PER_ROOT = 24_000
-STEPS_PER_FILE = 48_000
-"""Far more than a file that trains takes: one that merely looks like it must come to an end."""
-STEPS_ELSEWHERE = 5_000
-"""The same for one that calls modules which train, and does nothing of it itself."""
 LATER_PATHS = 0.6
 """How many steps a later path takes for each that an earlier one took, at least."""
 _HOOKS = frozenset({"__init__", "configure_optimizers", "forward"})
@@ -134,7 +130,7 @@ def walk_root(
     reached: set[ast.AST],
     left: Budget,
 ) -> list[Tape]:
-    allowed = min(STEPS_PER_ROOT, left.steps)
+    allowed = min(steps_for(root.node, survey), left.steps)
     budget = Budget(allowed)
     walked = 0
 

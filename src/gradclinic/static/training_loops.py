@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from gradclinic.facts import EventKind, Location, Tape
 from gradclinic.static import words
+from gradclinic.static.budgets import STEPS_ELSEWHERE, STEPS_PER_FILE
 from gradclinic.static.conduct import evaluates_by_flag, evaluations, measured_only, modes_of_training
 from gradclinic.static.relevance import Relevance
-from gradclinic.static.roots import STEPS_ELSEWHERE, STEPS_PER_FILE, find_roots, shape_of, walk_root
+from gradclinic.static.roots import find_roots, shape_of, walk_root
 from gradclinic.static.survey import Survey
 from gradclinic.static.values import Module
 from gradclinic.static.walk import Budget
