@@ -10,11 +10,15 @@ import pytest
 
 from gradclinic.facts import Source
 from gradclinic.static import observe_source
-from gradclinic.static.bare import bare
+from gradclinic.static.bare import bare_and_unquoted
 
 HERE = Path(__file__).parents[2]
 SAID = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 TRAINS = "import torch\nloss.backward()\noptimizer.step()\noptimizer.step()\n"
+
+
+def bare(text: str) -> str:
+    return bare_and_unquoted(text)[0]
 
 
 def words(text: str) -> list[str]:
@@ -71,3 +75,8 @@ def test_a_file_that_speaks_of_torch_in_a_remark_alone_may_be_handed_a_model() -
         "        optimizer.step()\n"
     )
     assert observe_source(text, "explain.py").cases
+
+
+def test_what_is_within_quotes_is_left_out_of_the_second_text() -> None:
+    text = "x = 'loss.backward()'  # no\ny = \"it's\" + 'so'\nz.step()\n"
+    assert bare_and_unquoted(text)[1] == "x =   \ny =  + \nz.step()\n"

@@ -10,7 +10,7 @@ from itertools import chain
 from gradclinic.facts import Observation, Source
 from gradclinic.frozen import frozen
 from gradclinic.static import words
-from gradclinic.static.bare import bare, unquoted
+from gradclinic.static.bare import bare_and_unquoted
 from gradclinic.static.callers import trainers_of
 from gradclinic.static.imports import Find, imported
 from gradclinic.static.legacy import check
@@ -97,12 +97,12 @@ def _steps(text: str) -> bool:
     )
 
 
-def _computes(text: str) -> bool:
-    if words.called("backward", text):
+def _computes(text: str, unquoted: str) -> bool:
+    if words.called("backward", unquoted):
         return True
     if not words.speaks_of_losses(text):
         return False
-    return any(pattern.search(text) for pattern in _BY_NAME) or _has_loss_of_torch(unquoted(text))
+    return any(pattern.search(text) for pattern in _BY_NAME) or _has_loss_of_torch(unquoted)
 
 
 def _has_loss_of_torch(text: str) -> bool:
@@ -123,10 +123,14 @@ class _Asked:
     """and a loss or a backward."""
 
 
-def _asked(code: str, path: str, *, torch: bool) -> _Asked:
-    """`torch`: the file speaks of it, if only in a remark; one that is handed a model need not import it."""
+def _asked(text: str, path: str) -> _Asked:
+    code, unquoted = bare_and_unquoted(text)
+    # If only in a remark: a file that is handed a model need not import torch.
+    torch = "torch" in text
     trains = any(word in code for word in (*_HAPPENS, *_DRIVES)) and not _tests(code, path)
-    return _Asked(torch and plainly_may_tell(code), trains, trains and acts(code), torch and _computes(code))
+    return _Asked(
+        torch and plainly_may_tell(code), trains, trains and acts(code), torch and _computes(code, unquoted)
+    )
 
 
 def _hands_on(text: str, modules: Mapping[str, Module]) -> bool:
@@ -157,7 +161,7 @@ def observe_source(
 
     SyntaxError and ValueError are those of `ast.parse`.
     """
-    asked = _asked(bare(text), path, torch="torch" in text)
+    asked = _asked(text, path)
     modules = imported(text, find) if asked.trains else {}
     followed = find is not None or path.endswith(".ipynb")
     hands_on = asked.trains and followed and _hands_on(text, modules)

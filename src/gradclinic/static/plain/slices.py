@@ -11,9 +11,9 @@ from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.syntax import names_in
 
-_SLICE = r"= *\w+\[[^\]\n]*:"
-_SLICED = r"\n[ \t]+(\w+) *= *\w+\[[^\]\n]*:"
-_CHANGED = r"\n[ \t]+(\w+) *[-+*/]="
+_SLICE = re.compile(r"= *\w+\[[^\]\n]*:")
+_NAME_BEFORE = re.compile(r"[ \t](\w+) *$")
+_LONGEST_NAME = 80
 _SIGNS = ("+=", "-=", "*=", "/=")
 _SEEN = "the batch is a view of the data, and is changed in place"
 
@@ -21,9 +21,10 @@ _SEEN = "the batch is a view of the data, and is changed in place"
 def may_tell(text: str) -> bool:
     if not any(sign in text for sign in _SIGNS) or not words.called("backward", text):
         return False
-    if not re.search(_SLICE, text):
-        return False
-    return not set(re.findall(_SLICED, text)).isdisjoint(re.findall(_CHANGED, text))
+    # Patterns that begin with any name would be tried at every letter of the file.
+    before = (text[max(0, found.start() - _LONGEST_NAME) : found.start()] for found in _SLICE.finditer(text))
+    sliced = {name[1] for name in map(_NAME_BEFORE.search, before) if name}
+    return any(re.search(rf"{name}(?<=[ \t]{name}) *[-+*/]=", text) for name in sliced)
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[StoredData]:
