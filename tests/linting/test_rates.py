@@ -79,3 +79,18 @@ def test_another_file_says_which_schedules_it_makes(tmp_path: Path, elsewhere: s
     (tmp_path / "train.py").write_text(loop.format(made="make_scheduler(model, config)"))
     found = {finding.code for finding in lint([str(tmp_path / "train.py")], Config()).findings}
     assert ("GC308" in found) is wrong
+
+
+def test_a_schedule_of_the_project_itself_and_what_is_none_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "solver.py").write_text(
+        "from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR\n\n"
+        "class WarmupScheduler(ReduceLROnPlateau):\n    def get_lr(self):\n        return [0.1]\n\n"
+        "def make_noise_schedule(n):\n    return range(n)\n\n"
+        "def make_scheduler(optimizer):\n    return StepLR(optimizer, 3)\n"
+    )
+    assert not told(tmp_path, "WarmupScheduler(optimizer)")
+    loop = LOOP.format(made="make_noise_schedule(9)").replace("make_scheduler", "make_noise_schedule")
+    (tmp_path / "train.py").write_text(
+        loop.replace("print(scheduler.get_lr()[0])", "writer.add_scalar('lr', args.lr)")
+    )
+    assert not lint([str(tmp_path / "train.py")], Config()).findings

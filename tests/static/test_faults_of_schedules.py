@@ -365,17 +365,17 @@ def test_a_decay_in_batches_or_in_nobody_knows_what_may_be_advanced_by_batches(s
 
 
 @pytest.mark.parametrize(
-    ("placed", "code"),
+    ("epochs", "schedule", "tick"),
     [
-        ({"per_epoch": "schedule.step()"}, {"GC113"}),
-        ({"per_epoch": "if epoch >= 10: schedule.step()"}, {"GC113"}),
-        ({"per_batch": "schedule.step()"}, set()),
+        ("epochs = args.epochs", "StepLR(optimizer, epochs // 3)", "schedule.step(epoch)"),
+        ("epochs = args.epochs", "MultiStepLR(optimizer, [epochs // 2])", "schedule.step(epoch + 0.5)"),
+        ("max_epochs = args.epochs * len(loader)", "StepLR(optimizer, max_epochs // 2)", "schedule.step()"),
+        ("n = args.steps", "MultiStepLR(optimizer, [n, args.epochs])", "schedule.step()"),
+        ("n = 1", "CosineAnnealingLR(optimizer, T_max=len(loader))", "schedule.step()"),
     ],
 )
-def test_a_length_of_one_pass_is_wrong_where_each_epoch_is_one_tick(
-    placed: dict[str, str], code: set[str]
+def test_what_is_told_how_far_it_is_or_made_of_batches_is_right(
+    epochs: str, schedule: str, tick: str
 ) -> None:
-    schedule = "CosineAnnealingLR(optimizer, T_max=len(loader))"
-    given = {"per_batch": "pass", "per_epoch": "pass", **placed}
-    source = DECAYS.format(epochs="epochs = args.epochs", schedule=schedule, **given)
-    assert {found for found, _ in told(TORCH + source)} == code
+    source = DECAYS.format(epochs=epochs, schedule=schedule, per_batch=tick, per_epoch="pass")
+    assert told(TORCH + source.replace("range(epochs)", "range(args.epochs)")) == set()

@@ -55,6 +55,14 @@ def test_what_is_lost_is_found(code: str, lines: list[str]) -> None:
     [
         ["loss = step(x, y)", "loss.backward()", "print(loss.item())"],
         [
+            "try:",
+            "    step(x, y).backward()",
+            "except RuntimeError:",
+            "    with torch.autograd.detect_anomaly():",
+            "        step(x, y).backward()",
+            "    raise",
+        ],
+        [
             "torch.autograd.set_detect_anomaly(True)",
             "step(x, y).backward()",
             "torch.autograd.set_detect_anomaly(False)",

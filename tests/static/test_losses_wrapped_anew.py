@@ -45,3 +45,12 @@ def test_it_is_told_of_models_that_are_not_in_sight(loss: str, code: str) -> Non
 )
 def test_other_leaves_are_meant(loss: str, backward: str) -> None:
     assert told(TORCH + LOOP.format(loss=loss, backward=backward)) == set()
+
+
+@pytest.mark.parametrize(
+    "leaf", ["torch.tensor(loss, requires_grad=True)", "Variable(loss, requires_grad=True)"]
+)
+def test_a_leaf_whose_own_gradient_is_read_is_meant(leaf: str) -> None:
+    weighed = f"F.mse_loss(model(x), y); v = {leaf}; torch.exp(v).backward(); loss = loss * v.grad"
+    source = LOOP.format(loss=weighed, backward="loss.backward()")
+    assert told(TORCH + source) == set()

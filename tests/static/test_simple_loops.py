@@ -252,3 +252,39 @@ def test_a_break_before_or_beside_something_that_happens_is_walked_both_ways(end
     built = PLAIN.replace("for x", "schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)\n    for x")
     ((one, other),) = tapes(f"{built}        if args.dry_run: {ending}\n")
     assert spelled(one) != spelled(other)
+
+
+ONE_PASS_EACH = """
+    import torch
+    from torch import nn
+
+    def clear(optimizer):
+        optimizer.zero_grad()
+        return stop()
+
+    def train(model, optimizer, loader, epochs):
+        for epoch in range(epochs):
+            {before}
+            for i, (x, y) in enumerate(loader):
+                nn.functional.mse_loss(model(x), y).backward()
+                {inside}
+                if {asked}:
+                    break
+            {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "asked", "after"),
+    [
+        ("pass", "optimizer.step()", "clear(optimizer)", "pass"),
+        ("optimizer.zero_grad()", "pass", "i == 0", "optimizer.step()"),
+        ("optimizer.zero_grad()", "pass", "True", "optimizer.step()"),
+    ],
+    ids=["the question acts", "after the first batch", "always"],
+)
+def test_a_break_that_is_sure_or_whose_question_acts_is_walked(
+    before: str, inside: str, asked: str, after: str
+) -> None:
+    source = ONE_PASS_EACH.format(before=before, inside=inside, asked=asked, after=after)
+    assert codes_by_lint(dedent(source)) == []

@@ -224,3 +224,10 @@ def test_a_loop_comes_back_to_a_forward_that_was_in_train_mode() -> None:
 def test_a_mode_that_is_put_back_or_set_before_all_that_is_trained_is_meant(placed: dict[str, str]) -> None:
     given = {"epoch": "pass", "batch": "pass", "after": "pass", **placed}
     assert told(HEAD + FOR_ANOTHER_FORWARD.format(**given)) == set()
+
+
+@pytest.mark.parametrize("when", ["epoch == 5", "epoch == freeze_after", "True"])
+def test_eval_for_no_other_forward_freezes_statistics_from_there_on(when: str) -> None:
+    one = FOR_ANOTHER_FORWARD.replace("(loss + F.mse_loss(encoder(y), x)).backward()", "loss.backward()")
+    frozen = f"if {when}: encoder.eval()"
+    assert told(HEAD + one.format(epoch="pass", batch="pass", after=frozen)) == set()

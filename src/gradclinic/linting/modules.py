@@ -21,14 +21,15 @@ LARGEST = 80_000
 _ACTING = (".backward(", "zero_grad(", ".step(", "clip_grad", "unscale_(", ".eval()", ".grad =", ".grad.zero")
 _BUILDING = ("torch.optim", "import optim", "lr_scheduler")
 TELLING = (*_ACTING, *_BUILDING)
-"""Without any of these words a module has nothing that an order of events could be judged by,"""
+"""Without any of these words a module has nothing that an order of events could be judged by."""
 _MEASURING = re.compile(r"def (?:valid|val|eval|test)\w*\(\w*(?:model|net)\b")
-"""but for a function that measures a model and leaves its mode and its gradients as they are."""
+"""A function that measures a model, which has none of them where it leaves the mode as it is."""
 
 
 def look_anew() -> None:
     """Forget where modules were found: one process may lint again after files came and went."""
     _file.cache_clear()
+    _starts.cache_clear()
     project_files.look_anew()
 
 

@@ -147,7 +147,7 @@ def compare_tally(walk: Walk, node: ast.Compare, left: Value, op: ast.cmpop, rig
     """`seen >= limit` or `limit <= seen`, where the walk cannot come up to the limit by itself."""
     asks: type[ast.cmpop] = type(op)
     if last_name(node.left) not in walk.survey.tallies:
-        if last_name(node.comparators[0]) not in walk.survey.tallies:
+        if last_name(node.comparators[0]) not in walk.survey.tallies or len(node.ops) > 1:
             return None
         left, asks, right = right, _TURNED.get(asks, asks), left
     if not isinstance(left, Num) or left.value is None:
@@ -266,17 +266,9 @@ def _together(one: Keys | None, other: Keys | None) -> Keys | None:
     return None if one is None or other is None else one | other
 
 
-_EPOCHS = words.Pattern(r"(n_?|num_?|max_|total_)?epochs$", re.I)
-_COMPUTED = words.Pattern(r"\(|(\w+=)?(builtins\.)?(int|round|max|min)\(|(\w+=)?math\.")
-
-
-def with_unit(value: Num | Unknown, name: str) -> Num | Unknown:
+def with_unit(value: Num, name: str) -> Num:
     """`epochs = 3` counts epochs, `accumulate = 4` the batches of a window."""
-    if _EPOCHS.match(name) and (isinstance(value, Num) or _COMPUTED.match(value.path)):
-        # Whatever it was computed from: `epochs = iterations // len(loader)`.
-        known = (value.value, value.invented) if isinstance(value, Num) else (None, False)
-        return Num(*known, frozenset({"epoch"}))
-    if isinstance(value, Unknown) or value.units:
+    if value.units:
         return value
     for pattern, unit in ((words.ACCUMULATION_NAME, "accumulation"), (words.EPOCH_NAME, "epoch")):
         if pattern.search(name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from gradclinic.static import holdings, words
 from gradclinic.static.arithmetic import as_one, binary, with_unit
@@ -33,8 +34,23 @@ from gradclinic.static.walk import Walk
 
 def run_assign(walk: Walk, node: ast.Assign) -> None:
     value = _valued(walk, node.value, node.targets[0])
+    known = isinstance(value, Num) and value.value is not None and not value.invented
+    if isinstance(value, (Num, Unknown)) and not known and _divides_into_epochs(node):
+        value = Num(None, units=frozenset({"epoch"}))
     for target in node.targets:
         assign(walk, target, value)
+
+
+def _divides_into_epochs(node: ast.Assign) -> bool:
+    """`epochs = int(iterations // len(loader))`, whatever it is that was divided."""
+    value = node.value
+    if isinstance(value, ast.Call) and last_name(value.func) in ("int", "ceil", "round") and value.args:
+        value = value.args[0]
+    divided = isinstance(value, ast.BinOp) and isinstance(value.op, (ast.FloorDiv, ast.Div))
+    return divided and _EPOCHS.match(_label(node.targets[0])) is not None
+
+
+_EPOCHS = words.Pattern(r"(n_?|num_?|max_|total_)?epochs$", re.I)
 
 
 def run_annotated(walk: Walk, node: ast.AnnAssign) -> None:
@@ -66,7 +82,7 @@ def assign(walk: Walk, target: ast.expr, value: Value) -> None:
     if isinstance(target, ast.Name):
         if isinstance(value, Tensor) and not value.loss and words.LOSS_NAME.search(target.id):
             value.loss = True
-        if isinstance(value, (Num, Unknown)):
+        if isinstance(value, Num):
             value = with_unit(value, target.id)
         value = holdings.loaded(value, walk.frame.vars.get(target.id), target.id)
         if isinstance(value, Model):

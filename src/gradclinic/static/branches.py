@@ -87,8 +87,8 @@ def counts(test: ast.expr) -> bool:
 
 
 def note_exits(survey: Survey, loop: ast.For | ast.AsyncFor | ast.While) -> None:
-    """Remember the breaks that stand before all else in a loop, or after all else: it ends there as it would
-    by itself."""
+    """Remember the breaks that stand before all else in a loop: it ends there as it would by itself. So it
+    does at those after all else, if nothing says that they are taken."""
     if loop.orelse:
         return
     for part in loop.body:
@@ -98,7 +98,7 @@ def note_exits(survey: Survey, loop: ast.For | ast.AsyncFor | ast.While) -> None
             break
     for part in reversed(loop.body):
         if isinstance(part, ast.If) and _only_breaks(survey, part) and _only_says(part.body[:-1]):
-            survey.exits.add(part)
+            survey.last_exits.add(part)
         elif survey.can(part) & (Can.ACT | Can.LEAVE | Can.FETCH):
             break
 

@@ -60,9 +60,11 @@ def _comes_back(tape: Tape, mode: Event) -> Event | None:
         and event.where.function == mode.where.function
         and event.where.line < mode.where.line
     }
+    served = False
     for event in tape.events[mode.index + 1 :]:
         if event.kind is EventKind.FORWARD and event.actor == mode.actor and event.where in before:
-            return event if _forgotten(tape, mode, event) and is_trained(tape, event) else None
+            return event if served and _forgotten(tape, mode, event) and is_trained(tape, event) else None
+        served |= event.kind is EventKind.FORWARD and event.attrs.get("set_at") == mode.where
     return None
 
 

@@ -6,7 +6,7 @@ import re
 
 _WORDS = ("softmax", "sigmoid", "Softmax", "Sigmoid")
 _LAYER = re.compile(r"(?:Softmax|Sigmoid)(?:2d)?\(")
-_KEPT = re.compile(r"\s*self\.(\w+)\s*=\s*(?:\w+\.)*(?:Log)?")
+_KEPT = re.compile(r"\s*self\.(\w+)\s*=\s*(?:Log)?")
 _FUNCTIONS = ("softmax", "log_softmax", "sigmoid")
 _MADE = re.compile(r"\s*(\w+)\s*=(?!=)")
 _RETURNED = re.compile(r"return\b(?<=\sreturn)([^\n]*)")

@@ -48,10 +48,10 @@ _UPDATES = tuple(
 """What stands beside a backward that has a place in an order; what merely differentiates has none of it."""
 _CLASSES = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
 _FUNCTIONS = (
-    re.compile(r"cross_entropy(?:(?<!\wcross_entropy)|(?<=\bbinary_cross_entropy))(?:_with_logits)?(?!\w)"),
-    re.compile(r"nll_loss(?<!\wnll_loss)(?:2d)?(?!\w)"),
+    re.compile(r"cross_entropy(?:(?<!\wcross_entropy)|(?<=\bbinary_cross_entropy))"),
+    re.compile(r"nll_loss(?<!\wnll_loss)(?!\w*_(?:for|back)ward)"),
 )
-"""Not `aten.nll_loss_backward`."""
+"""What is called like them in a project, too, but not what they are made of in aten."""
 _BY_NAME = tuple(
     map(
         re.compile,

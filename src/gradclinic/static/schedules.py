@@ -101,8 +101,8 @@ def build_schedule(
         return None
     length = _length(name, args) if not own else None
     planned = length.value if isinstance(length, Num) and not length.invented else None
-    # Of its own, whose arguments may mean anything, nothing is known.
-    unit = _unit(length, args) or _decay_unit(name, args) if not own else None
+    # The arguments of a schedule of the project's own may mean anything.
+    unit = (_unit(length, args) or _decay_unit(name, args)) if not own else None
     attrs = {"torch": as_torch, "kind": name, "planned": planned, "planned_unit": unit}
     parts_of_it = {
         part.id
@@ -127,8 +127,9 @@ def _decay_unit(name: str, args: Arguments) -> str | None:
     keyword = _DECAYS.get(name)
     given = args.get(1, keyword) if keyword is not None else None
     steps = given.items if isinstance(given, Seq) else [given]
-    units = {unit for step in steps if isinstance(step, Num) for unit in step.units}
-    return "epoch" if units == {"epoch"} else None
+    numbers = [step for step in steps if isinstance(step, Num)]
+    units = {unit for number in numbers for unit in number.units}
+    return "epoch" if units == {"epoch"} and len(numbers) == len(steps) else None
 
 
 def _unit(length: Value | None, args: Arguments) -> str | None:
@@ -143,5 +144,5 @@ def _unit(length: Value | None, args: Arguments) -> str | None:
     if "update" in length.units:
         return "update"
     if "batch" in length.units:
-        return "batch" if "epoch" in length.units else "pass" if length.units == {"batch"} else None
+        return "batch" if "epoch" in length.units else None
     return "epoch" if length.units == {"epoch"} else None

@@ -67,6 +67,8 @@ def _if(walk: Walk, node: ast.If) -> None:
         return
     test = evaluate(walk, node.test)
     known = truth(test)
+    if known is None and node in survey.last_exits:
+        return
     if known is None:
         known = True if branches.is_main(node.test) else shape.finite
     if known is not False and branches.ends_loop(node) and not walk.leaves_early():

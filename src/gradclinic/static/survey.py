@@ -52,7 +52,9 @@ class Survey(Collection):
         """Whether all methods of a name run layers of their models, as far as it has been asked."""
         self.branches: dict[ast.If, Branches] = {}
         self.exits: set[ast.If] = set()
-        """Conditions that end a loop before an iteration has done anything."""
+        """Conditions that end a loop before an iteration has done anything,"""
+        self.last_exits: set[ast.If] = set()
+        """and those that do when it has done all."""
         self.tree = tree
         self.purposes: dict[tuple[ast.AST, tuple[ast.AST, ...]], bool] = {}
         """Whether forwards in passes that train nothing serve the training, as far as it has been asked."""

@@ -117,7 +117,7 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
         planned = _planned_unit(tape, schedule, counts, ticks)
         if planned is None and _swings_back(tape, schedule, ticks, counts["update"]):
             yield _too_short(tape, schedule, ticks)
-        if planned is None or not ticks:
+        if planned is None or not ticks or _told_where_it_is(tape, schedule):
             continue
         if unknown_calls(tape, schedule, optimizer, after=training_begins(tape)):
             continue
@@ -142,6 +142,11 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
             confidence=0.85,
             subject=schedule.id,
         )
+
+
+def _told_where_it_is(tape: Tape, schedule: Actor) -> bool:
+    """`schedule.step(epoch)`, however often: each tick says how far the training has come."""
+    return any(tick.attrs.get("explicit") for tick in tape.of_actor(schedule.id, EventKind.SCHEDULE))
 
 
 def _read_in_windows(tape: Tape, schedule: Actor, optimizer: str) -> bool:
@@ -205,9 +210,6 @@ def _counts(tape: Tape, schedule: Actor, optimizer: str) -> dict[str, int]:
 
 def _planned_unit(tape: Tape, schedule: Actor, counts: dict[str, int], ticks: int) -> str | None:
     written = schedule.attrs.get("planned_unit")
-    if written == "pass":
-        # `T_max=len(loader)` may well begin anew in every epoch, but not where it is advanced once in each.
-        written = "batch" if _close(ticks, counts["epoch"]) and not _close(ticks, counts["batch"]) else None
     if isinstance(written, str) and written in counts:
         return written if counts[written] else None
     planned = schedule.attrs.get("planned")

@@ -44,6 +44,8 @@ def attribute_of(machine: Machine, base: Value, node: ast.Attribute) -> Value:
         if attr in ("shape", "device", "dtype", "ndim", "is_cuda", "requires_grad", "grad_fn"):
             return Unknown(f"<tensor>.{attr}")
         if attr == "grad":
+            if base.cut is not None and base.cut.silenced:
+                machine.log.asked_for.add(base.cut.where)
             return Flow(grad=False)
         return reshaped(base) if attr in torch.SHAPING else changed(base, ops=(), scalar=attr == "loss")
     if isinstance(base, ClassDef):

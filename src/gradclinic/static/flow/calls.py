@@ -299,8 +299,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
     _bring_together(machine, name, args, node)
     if not name.startswith(_NOT_THE_PROJECT):
         found = imported(machine, name, about=_asked_for(last, args))
-        # A package may pass on a name that leads back to itself.
-        if found is not None and not (isinstance(found, Lib) and not found.name.startswith("torch.")):
+        # What a package passes on from elsewhere may lead back to the name itself; torch never does.
+        if found is not None and (not isinstance(found, Lib) or found.name.startswith("torch.")):
             return call(machine, found, args, node, last)
     if last in _BARS and args.positional:
         return args.positional[0]

@@ -32,6 +32,8 @@ def _cuts(log: Log, where: Location, uses: list[Use]) -> Iterator[Cut]:
     if all(whole is not None for whole in wholes):
         whole = wholes[0]
         assert whole is not None
+        if whole.silenced and whole.where in log.asked_for:
+            return
         yield Cut(whole.kind, CutRole.WHOLE, whole.where, where, silenced=whole.silenced)
         return
     if any(_is_shifted(flow) for flow in flows):

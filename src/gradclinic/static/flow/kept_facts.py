@@ -15,7 +15,7 @@ def kept_cases(log: Log) -> Iterator[tuple[object, ...]]:
     uses = [use for use in log.uses if use.whole]
     yield from ((kept,) for kept in _kept_losses(log, uses))
     yield from ((crash,) for crash in _second_backwards(log, uses))
-    yield from ((mode,) for mode in _under_anomaly_mode(uses))
+    yield from ((mode,) for mode in _under_anomaly_mode(uses, log))
 
 
 def _kept_losses(log: Log, uses: list[Use]) -> Iterator[KeptGraphs]:
@@ -116,12 +116,18 @@ def _second_backwards(log: Log, uses: list[Use]) -> Iterator[Crash]:
     yield from found.values()
 
 
-def _under_anomaly_mode(uses: list[Use]) -> Iterator[AnomalyMode]:
-    """All backwards of the file, in a loop, under one switch; those above it from the second time on."""
+def _under_anomaly_mode(uses: list[Use], log: Log) -> Iterator[AnomalyMode]:
+    """All backwards of the file, in a loop, under one switch. Where the loop itself switches it on for good,
+    those above that line are under it from the second round on."""
     last = {use.where: use.anomaly for use in uses}
-    places = set(last.values())
     repeated = len(last) < len(uses)
+    places = {use.anomaly for use in uses}
+    if any(log.switched.count(place) > 1 for place in places if place is not None):
+        places = set(last.values())
     (place,) = places if len(places) == 1 else (None,)
-    # What an object switches on when it is built is on whenever one of its methods is called.
-    if place is not None and (repeated or place.function.endswith("__init__")):
+    if place is None:
+        return
+    # What a trainer switches on when it is built is on whenever one of its methods is called.
+    built = place in log.switched and place.function.endswith("__init__") and log.marks > 0
+    if repeated or built:
         yield AnomalyMode(place, backwards=len(uses), of=len(uses), lasting=True)

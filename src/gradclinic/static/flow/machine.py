@@ -105,6 +105,10 @@ class Log:
     checked: set[Location] = field(default_factory=set)
     handed_out: list[tuple[int, Flow]] = field(default_factory=list)
     """Flows given to functions out of sight, with the number of uses before."""
+    asked_for: set[Location] = field(default_factory=set)
+    """Where losses were made leaves whose own gradients are read: weights of several losses, say."""
+    switched: list[Location] = field(default_factory=list)
+    """Where the detection of anomalies was switched on for good, each time it was."""
     layers: dict[int, str] = field(default_factory=dict)
     """Layers that can be trained, as a user would point at them."""
     optimized: set[int] = field(default_factory=set)

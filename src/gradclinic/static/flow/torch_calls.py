@@ -83,6 +83,7 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
         return _gradient(machine, args, node)
     if name == "torch.autograd.set_detect_anomaly":
         switch_anomaly(machine, args, where)
+        machine.log.switched += [where] if machine.anomaly is not None else []
         return NONE
     if last in ("Parameter", "Buffer"):
         return _parameter(machine, last)

@@ -10,7 +10,7 @@ from gradclinic.facts import Location
 from gradclinic.facts.rates import RateReading
 from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
-from gradclinic.static.project_files import file_of, text_of
+from gradclinic.static.project_files import file_of, parsed, version_of
 from gradclinic.static.syntax import last_name, names_in
 
 _LOGGING = ("add_scalar(", "wandb.log(", "log_metric(", "log_dict(")
@@ -19,7 +19,7 @@ _LOGS = frozenset({"add_scalar", "log", "log_metric", "log_dict", "log_scalar", 
 _RATE = words.Pattern(r"(^|[/_ .-])(lr|learning[_ ]?rate)$", re.I)
 _IN_CLOSED_FORM = words.names("LambdaLR CosineAnnealingWarmRestarts OneCycleLR CyclicLR")
 """They compute each rate from the first one: whoever asks them gets the rate of now."""
-_WORD = re.compile(r"\w+")
+_TRANSFORMERS = ("transformers", "diffusers", "pytorch_transformers", "pytorch_pretrained_bert")
 _SETTING = words.Pattern(r"^(args?|cfg|config|conf|hparams?|hps|opt|opts|options?|flags)$", re.I)
 
 
@@ -29,15 +29,16 @@ def may_tell(text: str) -> bool:
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[RateReading]:
-    made = {
+    made = _made_from(tree)
+    kinds = {
         name: {kind for maker in makers for kind in _kinds(maker, tree, path)}
-        for name, makers in _made_from(tree).items()
+        for name, makers in made.items()
     }
     lines = text.split("\n")
     for scope in scopes(tree):
         for call in scope.calls():
             if last_name(call.func) == "get_lr":
-                yield from _asked(call, scope, made, lines, path)
+                yield from _asked(call, scope, kinds, lines, path)
             elif last_name(call.func) in _LOGS and scope.in_loop(call):
                 yield from _logged(call, scope, made, tree, path)
 
@@ -108,34 +109,59 @@ def _changed(value: ast.Attribute, tree: ast.Module) -> bool:
 
 
 def _made_from(tree: ast.Module) -> dict[str, set[str]]:
-    """For each name what was called to make it."""
+    """For each name what was called to make it; of several at once, what sounds like making a schedule."""
     made: dict[str, set[str]] = {}
     for node in (node for scope in scopes(tree) for node in scope.nodes):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            for target in node.targets:
-                for part in target.elts if isinstance(target, ast.Tuple) else [target]:
-                    made.setdefault(last_name(part), set()).add(last_name(node.value.func))
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        maker = last_name(node.value.func)
+        for target in node.targets:
+            if not isinstance(target, ast.Tuple):
+                made.setdefault(last_name(target), set()).add(maker)
+            elif words.SCHEDULE_NAME.search(maker):
+                for part in target.elts:
+                    made.setdefault(last_name(part), set()).add(maker)
     return made
 
 
 def _kinds(maker: str, tree: ast.Module, path: str) -> set[str]:
-    """The schedules that a function of the project may give, as far as it speaks of any; else its name."""
-    if not words.SCHEDULE_NAME.search(maker):
+    """The schedules that a function of the project or of transformers may give, as far as it speaks of any;
+    else its name."""
+    if not words.SCHEDULE_NAME.search(maker) or maker[:1].isupper():
         return {maker}
-    spoken = _spoken_where_defined(maker, tree, path)
-    found = {word for word in spoken if word in words.TORCH_SCHEDULES or words.SCHEDULE_BUILDERS.match(word)}
-    return found - {maker} or {maker}
+    function = _defined(maker, tree, path)
+    if function is None:
+        return {"LambdaLR"} if _from_transformers(maker, tree) else {maker}
+    spoken = set(names_in(function))
+    builders = any(words.SCHEDULE_BUILDERS.match(word) for word in spoken - {maker})
+    return set(words.TORCH_SCHEDULES & spoken) | ({"LambdaLR"} if builders else set()) or {maker}
 
 
-def _spoken_where_defined(function: str, tree: ast.Module, path: str) -> list[str]:
-    """The words of the function itself, or of the file that it is imported from."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == function:
-            return names_in(node)
-        if isinstance(node, ast.ImportFrom) and any(alias.name == function for alias in node.names):
-            file = file_of("." * node.level + (node.module or ""), path)
-            return _WORD.findall(text_of(file)) if file is not None else []
-    return []
+def _defined(function: str, tree: ast.Module, path: str) -> ast.AST | None:
+    """The function or method of that name in the file, or in the one that it is imported from."""
+    for scope in scopes(tree):
+        if scope.qualname.rpartition(".")[2] == function:
+            return scope.node
+    for node in _imports_of(function, tree):
+        file = file_of("." * node.level + (node.module or ""), path)
+        other = parsed(file, *version_of(file)) if file is not None else None
+        for part in other.body if other is not None else ():
+            if isinstance(part, ast.FunctionDef) and part.name == function:
+                return part
+    return None
+
+
+def _from_transformers(function: str, tree: ast.Module) -> bool:
+    return words.SCHEDULE_BUILDERS.match(function) is not None and any(
+        (node.module or "").startswith(_TRANSFORMERS) for node in _imports_of(function, tree)
+    )
+
+
+def _imports_of(function: str, tree: ast.Module) -> Iterator[ast.ImportFrom]:
+    for scope in scopes(tree):
+        for node in scope.nodes:
+            if isinstance(node, ast.ImportFrom) and any(alias.name == function for alias in node.names):
+                yield node
 
 
 def _is_schedule(name: str, made: dict[str, set[str]]) -> bool:
@@ -143,8 +169,6 @@ def _is_schedule(name: str, made: dict[str, set[str]]) -> bool:
     makers = made.get(name)
     if makers is None:
         return bool(words.SCHEDULE_NAME.search(name))
-    return bool(makers & words.TORCH_SCHEDULES - _IN_CLOSED_FORM) or any(
-        words.SCHEDULE_NAME.search(one) and one[0].islower() and not words.SCHEDULE_BUILDERS.match(one)
-        for one in makers
-        if one
-    )
+    if makers & (words.TORCH_SCHEDULES - _IN_CLOSED_FORM):
+        return True
+    return any(words.SCHEDULE_NAME.search(maker) and maker[0].islower() for maker in makers)
