@@ -2,7 +2,8 @@
 
 ## What it finds
 A schedule sized in optimizer updates that is stepped once per epoch or per micro-batch, or one
-sized in epochs that is stepped on every batch.
+sized in epochs that is stepped on every batch. A decay every `epochs // 3` steps, or at milestones that
+are counted in epochs, is sized in epochs too.
 
 ## Why it hurts
 Stepped too rarely, the rate stays near its first value: a warm-up never ends, a decay never
@@ -18,7 +19,8 @@ Tuning the base rate: the shape of the schedule stays wrong.
 
 ## Known limits
 From source, the unit is read off how the length was written; from a run, off the counts at its
-end. Where neither is clear, nothing is said.
+end. Where neither is clear, nothing is said, nor where each step is told the epoch it is for:
+`scheduler.step(epoch)`.
 """
 
 from __future__ import annotations
