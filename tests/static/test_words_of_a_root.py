@@ -8,7 +8,7 @@ from gradclinic.static import words
 from gradclinic.static.abilities import ACTS, Can
 from gradclinic.static.observe import acts
 
-TELLING = sorted(name for name, can in ACTS.items() if can & Can.TELL)
+TELLING = sorted(name for name, can in ACTS.items() if can & (Can.TELL | Can.MODE))
 
 
 @pytest.mark.parametrize("name", [*TELLING, *sorted(words.CLIPS), "loss_scaler", "NativeScaler"])

@@ -28,6 +28,8 @@ class Can:
     """Change which parameters require a gradient."""
     TELL = 256
     """Leave an event by itself worth a tape: a tape of mere constructions and `zero_grad` shows nothing."""
+    MODE = 512
+    """Set the mode of a model, which is worth a tape where something trains."""
 
 
 ACTS = {
@@ -43,8 +45,8 @@ ACTS = {
     "initialize": Can.NOTHING,
     "accumulate": Can.GUARD,
     "sync_gradients": Can.GUARD,
-    "train": Can.TELL,
-    "eval": Can.TELL,
+    "train": Can.MODE,
+    "eval": Can.MODE,
     "grad": Can.NOTHING,
     "_grad": Can.NOTHING,
     "clip_master_grads": Can.TELL,

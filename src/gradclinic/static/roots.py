@@ -81,7 +81,7 @@ def find_roots(
     """The module first; then functions nobody mentions; then what is left, in order of appearance. Of the
     `parts` of what could not be walked as a whole, those that call others come first."""
     # What is imported from another module may be called by another name than it is defined by.
-    if survey.modules or survey.can_any(tree.body) & Can.TELL:
+    if survey.modules or survey.can_any(tree.body) & survey.telling:
         yield Root(tree)
     acting = [
         node
@@ -89,7 +89,7 @@ def find_roots(
         if node not in survey.nested
         and node not in survey.foreign
         and node.name not in _HOOKS
-        and survey.can(node) & Can.TELL
+        and survey.can(node) & survey.telling
     ]
     for node in acting:
         if not node.name.startswith("__") and not _mentioned(node, acting, survey):

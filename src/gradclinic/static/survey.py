@@ -27,7 +27,7 @@ from gradclinic.static.syntax import (
 from gradclinic.static.values import FunctionNode, Module
 from gradclinic.static.windows import divides_rate, keeps_whole
 
-_MORE_THAN_BUILDS = Can.TELL | Can.BACKWARD | Can.STEP | Can.FETCH | Can.FREEZE | Can.GUARD
+_MORE_THAN_BUILDS = Can.TELL | Can.MODE | Can.BACKWARD | Can.STEP | Can.FETCH | Can.FREEZE | Can.GUARD
 _ACTING = ACTS.keys() | words.CLIPS
 _SYNCS = frozenset({"accumulate", "sync_gradients"})
 HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
@@ -106,6 +106,12 @@ class Survey(Collection):
                     grown = True
             waiting = rest
         return needed
+
+    @cached_property
+    def telling(self) -> int:
+        """What a root must be able to do: in which mode a model is evaluated matters where one is trained."""
+        trains = any(facts.can & (Can.BACKWARD | Can.STEP) for facts in self.pieces.values())
+        return Can.TELL | Can.MODE if trains else Can.TELL
 
     @cached_property
     def scales_elsewhere(self) -> bool:
