@@ -9,13 +9,12 @@ from functools import lru_cache
 
 from gradclinic.static import words
 from gradclinic.static.imports import mentioned
-from gradclinic.static.project_files import file_of, text_of
+from gradclinic.static.project_files import above, entries, file_of, is_root, plain, text_of
 
 MOST_CALLERS = 4
 MOST_FOLDERS = 40
 """Side by side; where there are more, they are no project."""
 MOST_FILES = 300
-ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py"})
 LEVELS_UP = 2
 LEVELS_DOWN = 2
 """Imports that are followed from a script to its loss."""
@@ -90,33 +89,19 @@ def _folders(path: str) -> Iterator[str]:
     """Its own and those above it within the project, each with those in it."""
     folder, below = os.path.dirname(path), ""
     for _ in range(LEVELS_UP + 1):
-        inner = [os.path.join(folder, name) for name in _entries(folder) if "." not in name]
+        inner = [plain(os.path.join(folder, name)) for name in entries(folder) if "." not in name]
         inner = [one for one in inner if one != below and os.path.isdir(one)]
         if len(inner) > MOST_FOLDERS:
             return
         yield folder
         yield from inner
-        above = os.path.dirname(folder)
-        if above == folder or not ROOT_MARKS.isdisjoint(_entries(folder)):
+        if above(folder) == folder or is_root(folder):
             return
-        folder, below = above, folder
+        folder, below = above(folder), folder
 
 
 def _sources(folder: str) -> list[str]:
-    return [os.path.join(folder, name) for name in _entries(folder) if name.endswith(".py")]
-
-
-def _entries(folder: str) -> tuple[str, ...]:
-    here = folder or os.curdir
-    try:
-        return _listed(here, os.stat(here).st_mtime_ns)
-    except OSError:
-        return ()
-
-
-@lru_cache(maxsize=512)
-def _listed(folder: str, changed: int) -> tuple[str, ...]:
-    return tuple(sorted(os.listdir(folder)))
+    return [os.path.join(folder, name) for name in entries(folder) if name.endswith(".py")]
 
 
 def _imports(file: str, module: str) -> bool:

@@ -32,12 +32,11 @@ def mentioned(text: str) -> Iterator[tuple[str, str, int]]:
             for alias in node.names:
                 yield alias.name, alias.name, 0
         elif isinstance(node, ast.ImportFrom):
-            spelled = "." * node.level + (node.module or "")
             if node.module:
-                yield spelled, node.module, node.level
+                yield "." * node.level + node.module, node.module, node.level
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}" if node.module else alias.name
-                yield f"{spelled}.{alias.name}", inner, node.level
+                yield "." * node.level + inner, inner, node.level
 
 
 def _statements(text: str) -> list[ast.stmt]:
@@ -74,9 +73,7 @@ def bindings(node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
             )
             for alias in node.names
         }
-    module = "." * node.level + (node.module or "")
-    found: dict[str, Value] = {}
-    for alias in node.names:
-        if alias.name != "*":
-            found[alias.asname or alias.name] = library(f"{module}.{alias.name}")
-    return found
+    inside = "." * node.level + (f"{node.module}." if node.module else "")
+    return {
+        alias.asname or alias.name: library(inside + alias.name) for alias in node.names if alias.name != "*"
+    }

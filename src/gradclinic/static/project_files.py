@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Collection
 from functools import lru_cache
 
 from gradclinic.static.imports import mentioned
@@ -14,6 +15,7 @@ MOST_LEVELS = 6
 """How far above the file the root of its project is looked for."""
 MOST_HOPS = 3
 """From a package to the module that it takes a name from."""
+ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py"})
 LARGEST = 200_000
 _FRAMEWORKS = frozenset({"accelerate", "deepspeed", "lightning_fabric", "pytorch_lightning"})
 """What they do is known, and is not read out of their source where that lies beside the examples: names that
@@ -75,31 +77,81 @@ def _read(file: str, changed: int, size: int) -> str:
 @lru_cache(maxsize=4096)
 def file_of(module: str, path: str) -> str | None:
     """The file of `module` as imported by the file at `path`."""
-    if module.partition(".")[0] in _FRAMEWORKS:
+    first = module.partition(".")[0]
+    if first in _FRAMEWORKS:
         return None
-    folder = os.path.dirname(path)
     names = module.lstrip(".")
     level = len(module) - len(names)
+    folder = os.path.dirname(path)
     if level:
         for _ in range(level - 1):
-            folder = os.path.dirname(folder)
+            folder = above(folder)
         return _module_in(folder, names)
-    for _ in range(MOST_LEVELS):
-        found = _module_in(folder, names) or _module_in(os.path.join(folder, "src"), names)
-        if found is not None or not folder or folder == os.path.dirname(folder):
-            return found
-        folder = os.path.dirname(folder)
+    for start in _starts(folder):
+        held = entries(start)
+        if first in held or f"{first}.py" in held:
+            found = _module_in(start, names)
+            if found is not None:
+                return found
     return None
+
+
+@lru_cache(maxsize=512)
+def _starts(folder: str) -> tuple[str, ...]:
+    """Where imports may start from: its own folder and those above it, up to the root of the project."""
+    starts: list[str] = []
+    for _ in range(MOST_LEVELS):
+        starts += (folder, os.path.join(folder, "src"))
+        if is_root(folder) or above(folder) == folder:
+            break
+        folder = above(folder)
+    return tuple(starts)
+
+
+def is_root(folder: str) -> bool:
+    """Whether a project begins here."""
+    return not ROOT_MARKS.isdisjoint(entries(folder))
+
+
+def above(folder: str) -> str:
+    """The folder that holds it, in one spelling for all: `a/b`, `a`, nothing, `..`, `../..`."""
+    if folder and os.path.basename(folder) != os.pardir:
+        return os.path.dirname(folder)
+    return os.path.join(folder, os.pardir)
+
+
+def entries(folder: str) -> Collection[str]:
+    """What lies in it, in order; nothing where it cannot be looked into.
+
+    Most of what a file imports is of no project: to list a folder once saves asking for each.
+    """
+    here = folder or os.curdir
+    try:
+        return _listed(here, os.stat(here).st_mtime_ns)
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=512)
+def _listed(folder: str, changed: int) -> Collection[str]:
+    return dict.fromkeys(sorted(os.listdir(folder)))
 
 
 def look_anew() -> None:
     """Forget where modules were found, or were not: one process may lint again after files came and went."""
     file_of.cache_clear()
+    _starts.cache_clear()
 
 
 def _module_in(folder: str, names: str) -> str | None:
     base = os.path.join(folder, *names.split("."))
     for candidate in (f"{base}.py", os.path.join(base, "__init__.py")):
         if os.path.isfile(candidate):
-            return candidate
+            return plain(candidate)
     return None
+
+
+def plain(path: str) -> str:
+    """`../here/train.py` is `train.py` for who works there."""
+    spelled = os.path.relpath(path) if path.startswith(os.pardir) else path
+    return "" if spelled == os.curdir else spelled

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from gradclinic.facts import ActorKind, EventKind
-from gradclinic.static.callers import ROOT_MARKS
-from gradclinic.static.project_files import text_of
+from gradclinic.static.project_files import above, is_root, text_of
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import Accelerator, ActorRef, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Walk
@@ -90,9 +89,9 @@ def spoken_of(path: str, words: re.Pattern[bytes]) -> bool:
     """Whether a file of the project says so, or nobody knows where it ends."""
     root = os.path.dirname(path)
     for _ in range(MOST_LEVELS):
-        if not ROOT_MARKS.isdisjoint(os.listdir(root)):
-            return _spoken_of(root, words, os.stat(path).st_mtime_ns)
-        root = os.path.dirname(root)
+        if is_root(root):
+            return _spoken_of(root or os.curdir, words, os.stat(path).st_mtime_ns)
+        root = above(root)
     return True
 
 
