@@ -6,7 +6,7 @@ import ast
 import re
 
 from gradclinic.facts import EventKind
-from gradclinic.static import methods, modes, words
+from gradclinic.static import methods, modes, own_clips, words
 from gradclinic.static.abilities import Can
 from gradclinic.static.applying import apply, call_partial, unbound
 from gradclinic.static.attributes import get_attribute
@@ -64,6 +64,8 @@ def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) ->
         if name in words.CLIPS and clips_merely(parts(args.all())):
             walk.reached.add(func.node)  # a copy of torch's own, as a rule
             return clip_parameters(walk, args, node)
+        if words.OWN_CLIP.match(name):
+            return own_clips.call(walk, func, args, node)
         fetches = words.FETCH_FUNCTION.match(name) and not walk.can(func.node) & (Can.ACT | Can.FETCH)
         if fetches and not _asks_for_one_of(walk, node):
             walk.emit(EventKind.BATCH, node)  # `get_batch("train")` of the file's own
@@ -273,11 +275,13 @@ def call_function(walk: Walk, func: Func, args: Arguments, node: ast.AST) -> Val
     walk.perhaps_no_grad += perhaps
     walk.active.append(func.node)
     walk.calls.append((None if models_in(args.all()) else func.node, node))
+    walk.callers.append(outer)
     try:
         return _run(walk, _body(func.node), path, acts=acts)
     finally:
         walk.active.pop()
         walk.calls.pop()
+        walk.callers.pop()
         walk.no_grad -= quiet
         walk.perhaps_no_grad -= perhaps
         walk.frame = outer

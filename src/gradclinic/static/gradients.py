@@ -11,11 +11,11 @@ from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import NOTHING, Const, Grad, Keys, Num, Params, Unknown, Value
 from gradclinic.static.walk import Arguments, Walk
 
-_WRITES = words.names(
+WRITES = words.names(
     "div_ mul_ add_ sub_ copy_ addcmul_ addcdiv_ masked_fill_ fill_ normal_ set_ nan_to_num_"
 )
 
-_LIMITS = words.names("clamp_ clip_ clamp_min_ clamp_max_")
+LIMITS = words.names("clamp_ clip_ clamp_min_ clamp_max_")
 
 
 def clip(walk: Walk, optimizers: Keys, models: Keys | None, node: ast.AST) -> None:
@@ -48,9 +48,9 @@ def _is_inf_in_words(limit: ast.expr) -> bool:
 def act_on_gradient(walk: Walk, base: Grad, attr: str, args: Arguments, node: ast.AST) -> Value:
     if attr == "zero_":
         _emit(walk, EventKind.ZERO_GRAD, base.of, node)
-    elif attr in _LIMITS:
+    elif attr in LIMITS:
         _emit(walk, EventKind.CLIP, base.of, node, {"by_value": True})
-    elif attr in _WRITES:
+    elif attr in WRITES:
         _emit(walk, EventKind.GRAD_WRITE, base.of, node)
     else:
         return base if attr in ("detach_", "detach", "data") else Unknown(f"<grad>.{attr}()")
@@ -58,7 +58,7 @@ def act_on_gradient(walk: Walk, base: Grad, attr: str, args: Arguments, node: as
 
 
 def act_on_parameter(walk: Walk, base: Params, attr: str, node: ast.AST) -> Value:
-    if attr in _WRITES or attr in _LIMITS:
+    if attr in WRITES or attr in LIMITS:
         _emit(walk, EventKind.WEIGHT_WRITE, base, node)
         return base
     return base if attr in ("values", "items", "copy", "data", "detach") else Unknown(f"<param>.{attr}()")

@@ -110,7 +110,7 @@ def call_outside(
     if words.AVERAGES_GRADIENTS.search(name):
         walk.emit(EventKind.GRAD_WRITE, node, models=models_among(known) or None)
     reached = parts([*values, *holds]) if holds else known
-    if name in _CLIPS and clips_merely(reached):
+    if (name in _CLIPS or words.CLIP_FUNCTION.match(name)) and clips_merely(reached):
         return clip_parameters(walk, args, node)
     if _is_told(func, reached, words.ADDS_UP):
         if any(isinstance(value, Tensor) and value.loss for value in values):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
@@ -25,6 +26,8 @@ _LENGTH_POSITION = {
     "get_polynomial_decay_schedule_with_warmup": 2,
     "get_scheduler": 3,
 }
+_LOADER = words.Pattern(r"^(train|data|trn|training)?_?(data)?_?(loader|dl)$", re.I)
+"""Of batches; what a loader of tasks is as long as may be advanced after each of them."""
 _HOOKS = frozenset({"register_step_post_hook", "register_step_pre_hook"})
 _COUNTERS = frozenset({"last_epoch", "_step_count"})
 _BASES = words.TORCH_SCHEDULES | {"_LRScheduler", "LRScheduler"}
@@ -103,6 +106,8 @@ def build_schedule(
     planned = length.value if isinstance(length, Num) and not length.invented else None
     # The arguments of a schedule of the project's own may mean anything.
     unit = (_unit(length, args) or _decay_unit(name, args)) if not own else None
+    if unit is None and _is_one_pass(length, node):
+        unit = "pass"
     attrs = {"torch": as_torch, "kind": name, "planned": planned, "planned_unit": unit}
     parts_of_it = {
         part.id
@@ -120,6 +125,21 @@ def _length(name: str, args: Arguments) -> Value | None:
             return args.keywords[keyword]
     position = _LENGTH_POSITION.get(name)
     return args.positional[position] if position is not None and position < len(args.positional) else None
+
+
+def _is_one_pass(length: Value | None, built: ast.AST) -> bool:
+    """`T_max=len(train_loader)`, as it stands."""
+    given = (*built.args, *(keyword.value for keyword in built.keywords)) if isinstance(built, ast.Call) else ()
+    return (
+        isinstance(length, Num)
+        and length.units == {"batch"}
+        and any(
+            isinstance(value, ast.Call)
+            and last_name(value.func) == "len"
+            and _LOADER.search(last_name(value.args[0]) if value.args else "")
+            for value in given
+        )
+    )
 
 
 def _decay_unit(name: str, args: Arguments) -> str | None:

@@ -110,6 +110,8 @@ class Walk:
     active: list[ast.AST] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     """Where each of those that are being run was called."""
+    callers: list[Frame] = field(default_factory=list)
+    """From where that was."""
     summarising: int = 0
     """Above zero while a function is read for its value only: all branches, one iteration."""
     returned: list[list[Value]] = field(default_factory=list)
@@ -159,14 +161,28 @@ class Walk:
     """Depth of branches taken only when the scaler did or did not skip a step."""
 
     def at(self, node: ast.AST) -> Location:
+        return self._place(node, self.frame)
+
+    def _place(self, node: ast.AST, frame: Frame) -> Location:
         """One object for all paths and iterations that come by: tapes are compared by their places."""
-        key = (node, self.frame.qualname)
+        key = (node, frame.qualname)
         place = self.survey.places.get(key)
         if place is None:
-            path = self.frame.module.path or self.path
+            path = frame.module.path or self.path
             place = Location(path, node.lineno, node.col_offset, key[1])  # type: ignore[attr-defined]
             self.survey.places[key] = place
         return place
+
+    def asked_for_at(self, node: ast.AST) -> Location:
+        """Where who trains has this done: by calling a helper, which neither goes backward nor steps."""
+        frame = self.frame
+        for function, (_, call), caller in zip(
+            reversed(self.active), reversed(self.calls), reversed(self.callers), strict=False
+        ):
+            if self.can(function) & (Can.BACKWARD | Can.STEP):
+                break
+            frame, node = caller, call
+        return self._place(node, frame)
 
     def emit(
         self,
@@ -182,9 +198,12 @@ class Walk:
             attrs = {**(attrs or {}), "later": tuple(self.later)}
         if kind is EventKind.ZERO_GRAD and models and self.recorder.are_of(models, tuple(self.calls)):
             attrs = {**(attrs or {}), OF_THIS_RUN: True}
-        self.recorder.emit(
-            kind, self.at(node), actor=actor, models=models, optimizers=optimizers, attrs=attrs
-        )
+        where = self.at(node)
+        if kind is EventKind.CLIP and self.calls:
+            where, inside = self.asked_for_at(node), where
+            if where is not inside:
+                attrs = {**(attrs or {}), "inside": inside}
+        self.recorder.emit(kind, where, actor=actor, models=models, optimizers=optimizers, attrs=attrs)
 
     def made(self, name: str, node: ast.AST) -> str:
         """The key of a model that is made here."""

@@ -39,6 +39,10 @@ DATA_SCALERS = names("StandardScaler MinMaxScaler RobustScaler MaxAbsScaler")
 WRAPPERS = names("DataParallel DistributedDataParallel FullyShardedDataParallel DDP FSDP compile")
 """What takes a model and returns the same model in a coat."""
 CLIPS = names("clip_grad_norm_ clip_grad_norm clip_grad_value_ clip_grads_with_norm_ clip_gradients")
+OWN_CLIP = Pattern(r"_?(clip_(the_)?grad(s|ients?)?(_norms?|_values?)?|grad(ient)?s?_clip(ping)?)_?$")
+"""What a project calls its own."""
+CLIP_FUNCTION = Pattern(r"(grad(ient)?s?_?clip(per|ping)?|clip_?(grad(ient)?s?)?(_norm|_value)?)_?(fn|fun|func|function)$")
+"""What holds one that was chosen elsewhere."""
 MODULE_METHODS = names(
     "parameters named_parameters train eval zero_grad state_dict load_state_dict to cuda cpu half float "
     "forward backward step requires_grad_ modules children named_modules apply no_sync register_buffer"

@@ -84,7 +84,7 @@ def bent_by_its_values(tape: Tape) -> Iterator[Finding]:
         measured = {"cosine to the gradient before": f"{min(cosines):.2f} at worst"} if cosines else None
         yield rule.finding(
             "each value of the gradient is clipped by itself, which bends its direction",
-            at_site[0],
+            at_site[0].attrs.get("inside", at_site[0].where),
             evidence=measured,
             fix="clip by the norm: torch.nn.utils.clip_grad_norm_",
             confidence=0.9,

@@ -212,6 +212,9 @@ def _counts(tape: Tape, schedule: Actor, optimizer: str) -> dict[str, int]:
 
 def _planned_unit(tape: Tape, schedule: Actor, counts: dict[str, int], ticks: int) -> str | None:
     written = schedule.attrs.get("planned_unit")
+    if written == "pass":
+        # It may well begin anew with every pass over the data, but not where it is advanced once in each.
+        written = "batch" if _close(ticks, counts["epoch"]) and not _close(ticks, counts["batch"]) else None
     if isinstance(written, str) and written in counts:
         return written if counts[written] else None
     planned = schedule.attrs.get("planned")
