@@ -8,7 +8,7 @@ import pytest
 from gradclinic.engine import judge
 from gradclinic.findings import Severity
 from gradclinic.static import observe_source
-from tests.static.reading import marked, told
+from tests.static.reading import TORCH, marked, told
 
 HEAD = """
 import torch
@@ -316,3 +316,37 @@ def test_a_context_manager_sets_the_mode_and_puts_it_back(manager: str, name: st
     source = HEAD + manager.replace("NAME", name) + loop.replace(begin, within)
     assert told(source) == set()
     assert {code for code, _ in told(source.replace(f"{name}(model), ", ""))} == {"GC702"}
+
+
+MEASURED_BY = """
+model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def evaluate(model, loader):
+    {mode}
+    result = 0
+    with torch.no_grad():
+        for x, y in loader:
+            {measured}
+    return result
+for epoch in range(9):
+    model.train()
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    print(evaluate(model, test_loader))
+"""
+
+
+@pytest.mark.parametrize(
+    "measured",
+    [
+        "result += (model(x).argmax(1) == y).sum().item()",
+        "hits = model(x).eq(y)",
+        "mIoU = mean_iou(model(x), y)",
+    ],
+)
+def test_an_evaluation_may_go_by_other_names_of_what_it_measures(measured: str) -> None:
+    for mode, codes in [("pass", {"GC702"}), ("model.eval()", set())]:
+        source = TORCH + MEASURED_BY.format(measured=measured, mode=mode)
+        assert {code for code, _ in told(source)} == codes

@@ -196,7 +196,7 @@ def evaluate(loader):
     total = 0
     for x, y in loader:
         output, hidden = encoder(x, hidden)
-        total += (output.argmax(1) == y).sum().item()
+        total += (output.max(1)[1] == y).sum().item()
     return total
 for epoch in range(9):
     encoder.train()

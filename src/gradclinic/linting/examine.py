@@ -16,6 +16,7 @@ from gradclinic.findings import Check, Finding, Point
 from gradclinic.frozen import frozen
 from gradclinic.ignores import without_ignored
 from gradclinic.judged import judged
+from gradclinic.linting.callers import told_by_callers
 from gradclinic.linting.files import NOTEBOOK, STDIN
 from gradclinic.linting.modules import finder
 from gradclinic.source_text import SourceText, UnreadableSource, decode, read_source
@@ -87,8 +88,11 @@ def examine_text(
         found = whole.in_cells(tuple(_with_others(judgement, whole.code, name, config)))
     else:
         observation = observe_source(source.text, name, finder(name), beside)
-        found = tuple(_with_others(_judged(observation, name, config), source, name, config))
-    if not observation.cases and not observation.gaps:
+        judgement = _judged(observation, name, config)
+        if beside is not None:
+            judgement = (*judgement, *told_by_callers(name, source.text, config.codes(name), beside))
+        found = tuple(_with_others(judgement, source, name, config))
+    if not observation.cases and not observation.gaps and not found:
         return Examined()
     looked_at = judged([observation], found)
     return Examined(found, looked_at.topics, looked_at.checklist)

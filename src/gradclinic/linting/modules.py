@@ -77,6 +77,11 @@ def _sources(package: str, changed: int, size: int) -> dict[str, list[str]]:
     return found
 
 
+def is_worth_following(text: str) -> bool:
+    """Whether a module has anything that the training of who imports it could be judged by."""
+    return any(word in text for word in TELLING) or _MEASURING.search(text) is not None
+
+
 @lru_cache(maxsize=32)
 def _module(file: str, changed: int, size: int) -> Module | None:
     """Read once for all files that import it, as long as it does not change."""
@@ -84,7 +89,7 @@ def _module(file: str, changed: int, size: int) -> Module | None:
         return None
     try:
         text = read_source(file).text
-        if not any(word in text for word in TELLING) and _MEASURING.search(text) is None:
+        if not is_worth_following(text):
             return None
         return Module(file, tree_of(text, file), words.speaks_of_losses(text))
     except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):

@@ -206,7 +206,8 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         # Where the same function trains, it speaks of the loss that it trains by.
         told = named if attrs["held_out"] or not trains else _names(walk, walk.sweeps[-1])
         attrs["measured"] = not (attrs["meant"] or (acts and not attrs["held_out"])) and any(
-            words.MEASURES.search(name) for name in told
+            words.MEASURES.search(name) or (attrs["held_out"] and words.MEASURES_HELD_OUT.search(name))
+            for name in told
         )
     elif isinstance(node, ast.Call):
         given = [name for part in node.args for name in names_in(part)]

@@ -187,6 +187,18 @@ def observe_source(
         return Observation(Source.STATIC, gaps={"loop": "the source is nested too deeply to be followed"})
 
 
+def observe_loops_with(module: str, text: str, path: str, find: Find | None) -> Observation:
+    """Of the source of one that calls functions of the `module`: the tapes of its training loops alone.
+
+    Nothing where that module is not followed. SyntaxError and ValueError are those of `ast.parse`.
+    """
+    asked = _asked(text, path)
+    modules = imported(text, find) if asked.trains else {}
+    if not any(other.path == module for other in modules.values()):
+        return Observation(Source.STATIC)
+    return Observation(Source.STATIC, tuple(_loops(tree_of(text, path), path, modules, itself=asked.acts)))
+
+
 # What follows a program is loaded for files that have something to follow: most of a project has not.
 
 

@@ -129,16 +129,13 @@ def _length(name: str, args: Arguments) -> Value | None:
 
 def _is_one_pass(length: Value | None, built: ast.AST) -> bool:
     """`T_max=len(train_loader)`, as it stands."""
-    given = (*built.args, *(keyword.value for keyword in built.keywords)) if isinstance(built, ast.Call) else ()
-    return (
-        isinstance(length, Num)
-        and length.units == {"batch"}
-        and any(
-            isinstance(value, ast.Call)
-            and last_name(value.func) == "len"
-            and _LOADER.search(last_name(value.args[0]) if value.args else "")
-            for value in given
-        )
+    if not isinstance(length, Num) or length.units != {"batch"} or not isinstance(built, ast.Call):
+        return False
+    return any(
+        isinstance(value, ast.Call)
+        and last_name(value.func) == "len"
+        and any(_LOADER.search(last_name(measured)) for measured in value.args)
+        for value in (*built.args, *(keyword.value for keyword in built.keywords))
     )
 
 

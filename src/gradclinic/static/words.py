@@ -41,7 +41,9 @@ WRAPPERS = names("DataParallel DistributedDataParallel FullyShardedDataParallel 
 CLIPS = names("clip_grad_norm_ clip_grad_norm clip_grad_value_ clip_grads_with_norm_ clip_gradients")
 OWN_CLIP = Pattern(r"_?(clip_(the_)?grad(s|ients?)?(_norms?|_values?)?|grad(ient)?s?_clip(ping)?)_?$")
 """What a project calls its own."""
-CLIP_FUNCTION = Pattern(r"(grad(ient)?s?_?clip(per|ping)?|clip_?(grad(ient)?s?)?(_norm|_value)?)_?(fn|fun|func|function)$")
+CLIP_FUNCTION = Pattern(
+    r"(grad(ient)?s?_?clip(per|ping)?|clip_?(grad(ient)?s?)?(_norm|_value)?)_?(fn|fun|func|function)$"
+)
 """What holds one that was chosen elsewhere."""
 MODULE_METHODS = names(
     "parameters named_parameters train eval zero_grad state_dict load_state_dict to cuda cpu half float "
@@ -168,6 +170,12 @@ HELD_OUT = Pattern(
 """Data that nothing is trained on."""
 MEASURES = Pattern(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
 """What an evaluation is for."""
+MEASURES_HELD_OUT = Pattern(
+    r"(^|_)(hits?|m?iou|ious|dice|psnr|ssim|auc|auroc|f1|precision|recall|bleu|rouge|wer|cer|rmse|mse|mae|mape)s?($|_)|"
+    r"argmax|confusion",
+    re.I,
+)
+"""And other names for it, of which some mean something else where anything but held-out data is gone over."""
 KEEPS_RECORDS = Pattern(
     r"meter|metric|logger|writer|tracker|recorder|history|wandb|tensorboard|progress|(^|_)p?bar$|averager?$",
     re.I,
