@@ -1,4 +1,4 @@
-"""A schedule is advanced in the unit that its length was counted in: epochs, batches, one pass over the data."""
+"""A schedule is advanced in the unit that its length was counted in: epochs, batches, one pass."""
 
 from __future__ import annotations
 
