@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.static.reading import told
+from tests.static.reading import TORCH, told
 
 FORMS = {
     "each": "for optimizer in {these}: optimizer.{act}()",
@@ -86,3 +86,18 @@ def test_what_a_checkpoint_brings_is_stepped_once_each(step: str, clear: str) ->
         clear=FORMS[clear].format(these="optimizers", act="zero_grad"),
     )
     assert told(program) == set()
+
+
+def test_a_wrapper_that_is_given_the_parameters_of_an_optimizer_only() -> None:
+    """Once an internal fault: there is no optimizer among what it is given."""
+    source = """
+from amp_c import FP16Optimizer
+model = nn.Linear(3, 1)
+inner = torch.optim.SGD(model.parameters(), lr=0.1)
+outer = FP16Optimizer(inner.param_groups)
+for x, y in loader:
+    F.mse_loss(model(x), y).backward()
+    outer.step()
+    outer.zero_grad()
+"""
+    assert told(TORCH + source) == set()

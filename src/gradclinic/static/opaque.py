@@ -257,7 +257,9 @@ def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | 
         attrs = {"torch": False, "kind": name}
         return build(walk, ActorKind.SCHEDULE, name, node, of=optimizers | within, attrs=attrs)
     if len(optimizers) == 1 and name[:1].isupper() and words.OPTIMIZER_WRAPPER.search(name):
-        return next(part for part in known if isinstance(part, ActorRef))
+        for part in known:
+            if isinstance(part, ActorRef) and part.kind is ActorKind.OPTIMIZER:
+                return part  # If it is given the parameters of one only, it makes another.
     given_parameters = any(isinstance(part, Params) for part in known)
     if (
         given_parameters

@@ -134,6 +134,8 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
         length = schedule.attrs.get("planned")
         sized = f"{length} {UNITS[planned]}" if length is not None else UNITS[planned]
         evidence: dict[str, object] = {"planned in": sized, "advanced": f"once per {pace}"}
+        if schedule.built is not None:
+            evidence["built at"] = schedule.built
         if tape.source is Source.RUNTIME:
             evidence["ticks"] = f"{ticks} of {length} planned"
         yield rule.finding(
