@@ -31,6 +31,10 @@ from gradclinic.static.values import Const, Lib, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments
 
 
+MOST_JOINED = 32
+"""Only tables of settings are longer, and are asked again and again."""
+
+
 def item_at(base: Value, node: ast.Subscript, index: Value) -> Value:
     if isinstance(base, Forms):
         return _any_of([item_at(option, node, index) for option in base.options])
@@ -72,6 +76,8 @@ def named_in(module: str, name: Value) -> Value:
 def _any_of(items: list[Value]) -> Value:
     if not items:
         return shadowed("<item>")
+    if len(items) > MOST_JOINED:
+        items = [*items[: MOST_JOINED // 2], *items[-MOST_JOINED // 2 :]]
     result = items[0]
     for other in items[1:]:
         result = join(result, other, "<item>")
