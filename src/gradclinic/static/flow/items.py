@@ -30,7 +30,6 @@ from gradclinic.static.syntax import last_name
 from gradclinic.static.values import Const, Lib, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments
 
-
 MOST_JOINED = 32
 """Only tables of settings are longer, and are asked again and again."""
 
