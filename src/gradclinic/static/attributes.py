@@ -66,6 +66,8 @@ def get_attribute(walk: Walk, base: Value, attr: str) -> Value:
             return Grad(Params(None))
         if attr == "backward":
             return Bound(base, attr)
+        if attr in ("item", "tolist", "numpy"):  # handed on, not called
+            return Unknown(f"<tensor>.{attr}")
         return Tensor() if attr == "data" else base
     if isinstance(base, Params):
         return (

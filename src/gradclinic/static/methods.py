@@ -10,7 +10,7 @@ from gradclinic.static.arithmetic import averaged, of_this_batch
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
 from gradclinic.static.held import models_in, optimizers_in, parts
-from gradclinic.static.opaque import build, open_given, open_tape, returned
+from gradclinic.static.opaque import build, may_go_backward, open_given, open_tape, returned
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import actor, infer, role_of
 from gradclinic.static.scalers import call_scaler, scaled_by
@@ -258,6 +258,8 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         open_given(walk, attr, node, optimizers)
     elif words.steps_by_itself(attr) and attr not in _GIVES_A_LOSS and not words.AVERAGE.search(base.name):
         open_tape(walk, node, models=base.keys)
+    elif may_go_backward(walk, attr, args.all(), node):  # `weighting.combine(loss_list)`
+        open_tape(walk, node)
     modes.after_method(walk, base, attr)
     if walk.for_effect is node and words.harmless(attr):
         return NONE  # `model.visualize(outputs)`: what it computes is for nobody

@@ -18,7 +18,7 @@ from gradclinic.static.own_losses import is_mean
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import named, role_of
 from gradclinic.static.scales import note_scale
-from gradclinic.static.syntax import is_count, nodes_in
+from gradclinic.static.syntax import is_count, last_name, nodes_in
 from gradclinic.static.values import (
     NOTHING,
     Accelerator,
@@ -91,6 +91,8 @@ def call_outside(
     """
     values = args.all()
     holds = func.holds if isinstance(func, Unknown) else ()
+    if may_go_backward(walk, name, values, node):
+        walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True})
     if not holds and not _says_something(name) and _are_plain(values):
         return _result(walk, func, (), NOTHING)
     if words.FETCH_FUNCTION.match(name):
@@ -214,7 +216,9 @@ def _open_where_needed(
     else:
         models = models_among(reached)
         if models and not constructs and not words.harmless_for_model(name):
-            _open_perhaps(walk, name, reached, node, models)
+            # `balance(loss_list, weights)` may go backward through whatever the losses were computed by.
+            losses = any(words.LOSS_FUNCTION.search(last_name(value)) for value in node.args)
+            _open_perhaps(walk, name, reached, node, models if not losses else None)
         elif any(isinstance(value, Tensor) and value.models for value in values) and (
             # `features[label].append(outputs)`: whatever has such a method keeps what it is given.
             (walk.for_effect is node and name != "append")
@@ -222,6 +226,16 @@ def _open_where_needed(
         ):
             # `judge(outputs, y)`, called for what it does: it may make the loss and go backward.
             walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True})
+
+
+def may_go_backward(walk: Walk, name: str, values: list[Value], node: ast.Call) -> bool:
+    """Whether a loss may be among it that nobody has seen being computed; a number is none."""
+    return (
+        walk.survey.steps_on_nothing
+        and walk.for_effect is node
+        and not words.harmless_for_model(name)
+        and not all(isinstance(v, (Const, Num)) or name_of(v).startswith("<tensor>.") for v in values)
+    )
 
 
 def _makes_ready(walk: Walk, name: str, node: ast.Call) -> bool:

@@ -6,6 +6,7 @@ import ast
 
 from gradclinic.static.abilities import Can
 from gradclinic.static.survey import HAPPENS, Survey
+from gradclinic.static.syntax import nodes_in
 
 _SKIPPED = (
     ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.If | ast.For | ast.While | ast.With | ast.Try
@@ -30,5 +31,11 @@ class Relevance:
             return False
         if self._survey.can(node) & (HAPPENS | Can.STOP):
             return False
+        if self._survey.steps_on_nothing and _calls_for_effect(node):
+            return False
         needed = self._survey.needed
         return facts.assigns.isdisjoint(needed) and facts.exposes.isdisjoint(needed)
+
+
+def _calls_for_effect(node: ast.stmt) -> bool:
+    return any(isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) for part in nodes_in(node))

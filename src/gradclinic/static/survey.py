@@ -114,6 +114,14 @@ class Survey(Collection):
         return Can.TELL | Can.MODE if trains else Can.TELL
 
     @cached_property
+    def steps_on_nothing(self) -> bool:
+        """Whether something steps and no backward is in sight: any call might hide it then."""
+        able = 0
+        for facts in self.pieces.values():
+            able |= facts.can
+        return able & (Can.STEP | Can.BACKWARD) == Can.STEP
+
+    @cached_property
     def scales_elsewhere(self) -> bool:
         """Whether losses may be summed over a window: the rate is divided by its length, or hooks divide."""
         return self.hooks_gradients or divides_rate(self.trees, self._windows)
