@@ -18,7 +18,7 @@ from gradclinic.static.own_losses import is_mean
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import named, role_of
 from gradclinic.static.scales import note_scale
-from gradclinic.static.syntax import is_count, last_name, nodes_in
+from gradclinic.static.syntax import is_count, nodes_in
 from gradclinic.static.values import (
     NOTHING,
     Accelerator,
@@ -216,9 +216,7 @@ def _open_where_needed(
     else:
         models = models_among(reached)
         if models and not constructs and not words.harmless_for_model(name):
-            # `balance(loss_list, weights)` may go backward through whatever the losses were computed by.
-            losses = any(words.LOSS_FUNCTION.search(last_name(value)) for value in node.args)
-            _open_perhaps(walk, name, reached, node, models if not losses else None)
+            _open_perhaps(walk, name, reached, node, models)
         elif any(isinstance(value, Tensor) and value.models for value in values) and (
             # `features[label].append(outputs)`: whatever has such a method keeps what it is given.
             (walk.for_effect is node and name != "append")
