@@ -60,6 +60,8 @@ class Survey(Collection):
         """Whether forwards in passes that train nothing serve the training, as far as it has been asked."""
         self.trees = [tree, *{module.path: module.tree for module in modules.values()}.values()]
         self._can: dict[ast.AST, int] = {}
+        self._behind: dict[str, list[FunctionNode]] = {}
+        """The functions that are meant by a name, as far as it has been asked."""
         self._builders: dict[FunctionNode, bool] = {}
         self._beats: dict[ast.AST, bool] = {}
         self._depths: dict[ast.AST, int] = {}
@@ -225,18 +227,22 @@ class Survey(Collection):
         """The functions of the project that a piece of code may call."""
         found: list[FunctionNode] = []
         for written in sorted(facts.reaches & self._callable):
-            name = written.removeprefix(".")
-            # An attribute of something is no function of the module itself, nor is a bare name a method.
-            bare = name == written
-            found += [
-                f for f in self.functions.get(name, ()) if (self._is_bare if bare else self._is_member)(f)
-            ]
-            if name in self.classes:
-                found += [
-                    f for f in self.functions.get("__init__", ()) if self.owners.get(f) is self.classes[name]
-                ]
+            known = self._behind.get(written)
+            if known is None:
+                known = self._behind[written] = self._called_so(written)
+            found += known
         if facts.applies:
             found += self._called_objects
+        return found
+
+    def _called_so(self, written: str) -> list[FunctionNode]:
+        """An attribute of something is no function of the module itself, nor is a bare name a method."""
+        name = written.removeprefix(".")
+        fits = self._is_bare if name == written else self._is_member
+        found = [function for function in self.functions.get(name, ()) if fits(function)]
+        if name in self.classes:
+            makers = self.functions.get("__init__", ())
+            found += [maker for maker in makers if self.owners.get(maker) is self.classes[name]]
         return found
 
     def _of_objects(self, method: str) -> list[FunctionNode]:
