@@ -35,6 +35,17 @@ def train(loader, net, other):
         optimizer.step()
 """
 
+ITS_RESULT_IS_KEPT = """
+def train(loader, net, other):
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for x, y in loader:
+        optimizer.zero_grad()
+        features = net(x)
+        loss_list = terms(x, y)
+        weights = balance(loss_list, other)
+        optimizer.step()
+"""
+
 A_METHOD_OF_WHAT_HOLDS_THE_MODEL = """
 class Trainer:
     def __init__(self, net, heads):
@@ -65,6 +76,16 @@ def train(loader, net, tracker):
         optimizer.step()
 """
 
+A_NUMBER_IS_KEPT = """
+def train(loader, net, history):
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        smooth = ease(loss.item())
+        optimizer.step()
+"""
+
 A_BACKWARD_ELSEWHERE_IN_THE_FILE = """
 def train(loader, net, several):
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
@@ -78,12 +99,18 @@ def train(loader, net, several):
 
 
 @pytest.mark.parametrize(
-    "program", [A_LOSS_OUT_OF_SIGHT, LOSSES_BESIDE_ANOTHER_MODEL, A_METHOD_OF_WHAT_HOLDS_THE_MODEL]
+    "program",
+    [
+        A_LOSS_OUT_OF_SIGHT,
+        LOSSES_BESIDE_ANOTHER_MODEL,
+        ITS_RESULT_IS_KEPT,
+        A_METHOD_OF_WHAT_HOLDS_THE_MODEL,
+    ],
 )
 def test_a_call_may_hide_the_only_backward(program: str) -> None:
     assert codes_by_lint(HEAD + program) == []
 
 
-@pytest.mark.parametrize("program", [ONLY_RECORDS, A_BACKWARD_ELSEWHERE_IN_THE_FILE])
+@pytest.mark.parametrize("program", [ONLY_RECORDS, A_NUMBER_IS_KEPT, A_BACKWARD_ELSEWHERE_IN_THE_FILE])
 def test_what_is_recorded_hides_none(program: str) -> None:
     assert "GC105" in codes_by_lint(HEAD + program)

@@ -12,6 +12,7 @@ from gradclinic.static.applying import apply, call_partial, unbound
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.containers import call_collection, call_unseen
 from gradclinic.static.engines import call_engine
+from gradclinic.static.forwards import compute_loss, forward
 from gradclinic.static.held import models_in, parts
 from gradclinic.static.joining import joined
 from gradclinic.static.layers import layers_of_class
@@ -89,9 +90,9 @@ def call(walk: Walk, func: Value, args: Arguments, node: ast.Call, name: str) ->
     if isinstance(func, Model):
         if _names_a_class(name) and walk.assigning:
             return Model(frozenset({walk.made(name, node)}), walk.assigning)
-        return methods.forward(walk, func, args, node)
+        return forward(walk, func, args, node)
     if isinstance(func, Criterion):
-        return methods.compute_loss(walk, args, node, mean=func.mean)
+        return compute_loss(walk, args, node, mean=func.mean)
     return methods.call_actor(walk, func, args, node) or call_outside(walk, func, name, args, node)
 
 
@@ -124,7 +125,7 @@ def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.C
     if isinstance(base, Instance):
         found = base.attrs.get(attr) or base.cls.find(attr)
         if attr == "forward" and base.model is not None and _merely_computes(walk, found):
-            return methods.forward(walk, base.model, args, node)
+            return forward(walk, base.model, args, node)
         if found is not None:
             return call(walk, get_attribute(walk, base, attr), args, node, attr)
         if attr == "__call__":
@@ -243,7 +244,7 @@ def _call_instance(walk: Walk, instance: Instance, args: Arguments, node: ast.Ca
         return call_function(walk, method.of(instance), args, node)
     if instance.model is not None:
         _act_in_forward(walk, instance, args, node)
-        return methods.forward(walk, instance.model, args, node)
+        return forward(walk, instance.model, args, node)
     if instance.cls.outside_bases():  # `self("begin_validate")`
         modes.doubt("__call__", parts([instance]))
     return Unknown(f"{instance.name}()")

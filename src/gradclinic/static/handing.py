@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from gradclinic.static import methods
 from gradclinic.static.bystanders import leaves_alone
+from gradclinic.static.forwards import forward
 from gradclinic.static.own_methods import SWITCHES
 from gradclinic.static.project_files import file_of, parsed, version_of
 from gradclinic.static.syntax import names_in, nodes_in
@@ -27,7 +27,7 @@ def run_given(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Model |
     models = [value for value in given if isinstance(value, Model)]
     if len(models) != 1 or not leaves_alone(name, path):
         return None
-    methods.forward(walk, models[0], args, node)
+    forward(walk, models[0], args, node)
     return models[0]
 
 

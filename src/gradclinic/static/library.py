@@ -10,6 +10,7 @@ from gradclinic.static import methods, schedules, words
 from gradclinic.static.arithmetic import averaged, combine, of_this_batch
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import OF_GRADIENTS, asks_gradients, name_of, truth
+from gradclinic.static.forwards import compute_loss
 from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import act_on_gradient, assign_gradient
 from gradclinic.static.handing import run_given
@@ -154,7 +155,7 @@ def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Va
         return _first_model(args) or Unknown(f"{name}()")
     if ".functional." in name or last.islower():
         if words.LOSS_FUNCTION.search(last):
-            return methods.compute_loss(walk, args, node, mean=True)
+            return compute_loss(walk, args, node, mean=True)
         tensors = [value for value in args.all() if isinstance(value, Tensor)]
         return tensors[0] if tensors else Unknown(f"{name}()")
     if last.endswith("Loss"):

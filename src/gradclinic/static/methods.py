@@ -8,13 +8,15 @@ from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import frameworks, holdings, modes, ranks, words
 from gradclinic.static.arithmetic import averaged, of_this_batch
 from gradclinic.static.conditions import holds, truth
+from gradclinic.static.forwards import forward
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
 from gradclinic.static.held import models_in, optimizers_in, parts
-from gradclinic.static.opaque import build, may_go_backward, open_given, open_tape, returned
+from gradclinic.static.hidden_backwards import may_go_backward
+from gradclinic.static.opaque import build, open_given, open_tape, returned
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import actor, infer, role_of
 from gradclinic.static.scalers import call_scaler, scaled_by
-from gradclinic.static.step_hooks import AFTER_STEP, BEFORE_FORWARD, BEFORE_STEP, register, run_hooks
+from gradclinic.static.step_hooks import AFTER_STEP, BEFORE_STEP, register, run_hooks
 from gradclinic.static.supposing import settled
 from gradclinic.static.syntax import is_until, last_name
 from gradclinic.static.values import (
@@ -28,7 +30,6 @@ from gradclinic.static.values import (
     Func,
     Grad,
     Instance,
-    Keys,
     Model,
     Num,
     Params,
@@ -116,47 +117,6 @@ def _perhaps_divided(loss: Value) -> Value:
     if not isinstance(loss, Tensor) or loss.scaled:
         return loss
     return Tensor(loss.models, None, loss.scaler, loss.loss)
-
-
-def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST, *, direct: bool = True) -> Tensor:
-    run_hooks(walk, BEFORE_FORWARD, model.keys, node, model)
-    attrs = modes.of_forward(walk, model, node, direct=direct)
-    ranks.note_forward(walk, model)
-    walk.emit(EventKind.FORWARD, node, actor=model.name, models=model.whole(), attrs=attrs)
-    if walk.no_grad:
-        return Tensor()
-    reduction = args.keywords.get("reduction")
-    summed = (
-        isinstance(reduction, Const) and reduction.value == "sum"
-    ) or "num_items_in_batch" in args.keywords
-    # Told how long the window is, it may divide by that itself.
-    summed = summed or any(_speaks_of_the_window(value) for value in args.all())
-    reached = model.whole()
-    for value in parts(args.all()):
-        if isinstance(value, (Tensor, Params)) and value.models:
-            reached |= value.models
-        elif isinstance(value, Model):  # `env.rollout(policy)`: taken in order to be applied
-            reached |= value.whole()
-    return Tensor(reached, scaled=None if summed else False)
-
-
-def _speaks_of_the_window(value: Value) -> bool:
-    counts = isinstance(value, Num) and not value.units.isdisjoint({"accumulation", "update"})
-    return counts or (isinstance(value, Unknown) and bool(words.ACCUMULATION_NAME.search(value.path)))
-
-
-def compute_loss(walk: Walk, args: Arguments, node: ast.AST, *, mean: bool | None) -> Tensor:
-    reduction = args.keywords.get("reduction")
-    if reduction is not None:
-        mean = True if isinstance(reduction, Const) and reduction.value == "mean" else None
-    walk.emit(EventKind.LOSS, node, attrs={"graph": not walk.no_grad})
-    reached: Keys | None = NOTHING
-    given = [value for value in parts(args.all()) if isinstance(value, (Tensor, Params))]
-    for value in given:
-        reached = None if value.models is None or reached is None else reached | value.models
-    if not reached and not given:
-        reached = None
-    return Tensor(reached if not walk.no_grad else NOTHING, scaled=False if mean else None, loss=True)
 
 
 def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.Call) -> Value | None:

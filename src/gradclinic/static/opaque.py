@@ -14,6 +14,7 @@ from gradclinic.static.conditions import OF_GRADIENTS, name_of
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.gradients import clip
 from gradclinic.static.held import models_among, models_in, optimizers_among, optimizers_in, parts
+from gradclinic.static.hidden_backwards import may_go_backward
 from gradclinic.static.own_losses import is_mean
 from gradclinic.static.recorder import UNLIKELY
 from gradclinic.static.roles import named, role_of
@@ -224,16 +225,6 @@ def _open_where_needed(
         ):
             # `judge(outputs, y)`, called for what it does: it may make the loss and go backward.
             walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True})
-
-
-def may_go_backward(walk: Walk, name: str, values: list[Value], node: ast.Call) -> bool:
-    """Whether a loss may be among it that nobody has seen being computed; a number is none."""
-    return (
-        walk.survey.steps_on_nothing
-        and walk.for_effect is node
-        and not words.harmless_for_model(name)
-        and not all(isinstance(v, (Const, Num)) or name_of(v).startswith("<tensor>.") for v in values)
-    )
 
 
 def _makes_ready(walk: Walk, name: str, node: ast.Call) -> bool:

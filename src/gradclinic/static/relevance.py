@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from gradclinic.static import words
 from gradclinic.static.abilities import Can
 from gradclinic.static.survey import HAPPENS, Survey
-from gradclinic.static.syntax import nodes_in
+from gradclinic.static.syntax import last_name, nodes_in
 
 _SKIPPED = (
     ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.If | ast.For | ast.While | ast.With | ast.Try
@@ -31,11 +32,21 @@ class Relevance:
             return False
         if self._survey.can(node) & (HAPPENS | Can.STOP):
             return False
-        if self._survey.steps_on_nothing and _calls_for_effect(node):
+        if self._survey.steps_on_nothing and _may_go_backward(node):
             return False
         needed = self._survey.needed
         return facts.assigns.isdisjoint(needed) and facts.exposes.isdisjoint(needed)
 
 
-def _calls_for_effect(node: ast.stmt) -> bool:
-    return any(isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) for part in nodes_in(node))
+def _may_go_backward(node: ast.stmt) -> bool:
+    """Whether it makes a call for what that does, or gives a loss to one: `weights = balance(loss_list)`."""
+    parts = nodes_in(node)
+    return any(isinstance(part, ast.Expr) and isinstance(part.value, ast.Call) for part in parts) or any(
+        isinstance(part, ast.Call) and is_given_a_loss(part) for part in parts
+    )
+
+
+def is_given_a_loss(call: ast.Call) -> bool:
+    """By its name: who computed it may be out of sight."""
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    return any(words.LOSS_NAME.search(last_name(one)) for one in given)

@@ -18,8 +18,8 @@ Removing `zero_grad()` so that the step finds something: it then finds old sums.
 A single step before training begins, made to quiet a schedule's warning, is accepted, and so is a loop
 that only turns a schedule. Gradients written by hand count as a backward. In
 source, a backward that seems to reach no optimizer is taken to reach this one. Where a file has no backward
-at all, a call out of sight that is made for its effect and given more than numbers is taken to hide it; one
-whose result is kept, as in `weights = balance(losses)`, is not.
+at all, a call out of sight is taken to hide it if it is made for its effect and given more than numbers, or
+given something that is called a loss, as in `weights = balance(losses)`.
 """
 
 from __future__ import annotations
