@@ -62,3 +62,23 @@ def test_some_of_the_paths_show_nothing_where_another_may_disprove_it():
         return next(left)
 
     assert explore(lambda choices: run(program, choices), afford, lambda outcome: outcome) == []
+
+
+def test_a_condition_that_another_one_hides_is_seen_both_ways():
+    """`if not frozen: train() ...; if limit is not None: if not frozen: clip()`: by itself neither shows it."""
+
+    def clips(choices: Choices) -> tuple[str, ...]:
+        begun = "frozen" if choices.decide("frozen") else "trained"
+        within = not choices.decide("no limit") and not choices.decide("frozen")
+        return (begun, "clipped") if within else (begun,)
+
+    shown = explore(clips, lambda waiting: True, lambda outcome: outcome)
+    assert shown == [("frozen",), ("trained",), ("frozen",), ("trained", "clipped")]
+
+
+def test_what_stays_hidden_costs_no_path():
+    def runs(choices: Choices) -> str:
+        choices.decide("loud")
+        return "on" if choices.decide("fast") else "off"
+
+    assert explore(runs, lambda waiting: True, lambda outcome: outcome) == ["on", "on", "off"]

@@ -41,6 +41,8 @@ class Choices:
     asked: dict[str, bool] = field(default_factory=dict)
     questions: dict[str, Question | None] = field(default_factory=dict)
     """The one question a condition is part of; None for one that is asked by itself or in several."""
+    times: dict[str, int] = field(default_factory=dict)
+    """How often each was asked."""
 
     def decide(self, condition: str) -> bool:
         self.questions[condition] = None
@@ -56,6 +58,7 @@ class Choices:
         return not question.either
 
     def _answer(self, condition: str) -> bool:
+        self.times[condition] = self.times.get(condition, 0) + 1
         known = self.asked.get(condition)
         if known is None:
             known = not self._excluded(condition) and self.forced.get(condition, True)
@@ -86,6 +89,16 @@ def before(choices: Choices, condition: str) -> dict[str, bool]:
             break
         answers[asked] = answer
     return answers
+
+
+def uncovered(origin: Path, flipped: Path, condition: str) -> list[str]:
+    """What is asked in more places once `condition` is flipped: the other answer may show what that one hides."""
+    more = flipped.choices.times
+    return [
+        other
+        for other, often in origin.choices.times.items()
+        if other != condition and origin.choices.asked[other] and more.get(other, 0) > often
+    ]
 
 
 def foreseen(origin: Path, flipped: str, flips: Mapping[tuple[Choices, str], Path]) -> Path | None:

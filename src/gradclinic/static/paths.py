@@ -3,7 +3,8 @@
 A walk asks for each condition it cannot decide; the same condition gets the same answer all along one path.
 First every condition is seen both ways, each flip alone; then, if there are few, each two of them together:
 no fault is known that three conditions at once excuse, and no two of them. A flip of which it is plain that
-it leads along a path already walked is not walked again.
+it leads along a path already walked is not walked again. One that changes nothing but how often another
+condition is asked is walked with that one flipped as well: `if limit: if not frozen: clip()`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import TypeVar
 
-from gradclinic.static.choices import Choices, Path, before, foreseen
+from gradclinic.static.choices import Choices, Path, before, foreseen, uncovered
 
 T = TypeVar("T")
 MOST_PATHS = 48
@@ -56,9 +57,15 @@ def explore(
             outcomes.append(walk(choices))
             path = Path(choices, shape(outcomes[-1]))
         flips[origin.choices, flipped] = path
+        note(path)
         if path.shape != origin.shape:
             telling[flipped] = {c: a for c, a in before(origin.choices, flipped).items() if not a}
-        note(path)
+            continue
+        for other in uncovered(origin, path, flipped):
+            choices = Choices({**path.choices.asked, other: False, flipped: False})
+            if len(walked) < MOST_PATHS and afford(len(waiting) + 1):
+                outcomes.append(walk(choices))
+                note(Path(choices, shape(outcomes[-1])))
     if waiting:
         return []
     if not 1 < len(telling) <= MOST_COMBINED:
