@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable
 
 from gradclinic.static import words
@@ -11,12 +12,17 @@ from gradclinic.static.syntax import last_name, names_in, nodes_in
 _RATE = words.Pattern(r"lr$|learning_?rate$|^lr_[a-z]+$")
 _FACTORS = words.Pattern(r"^(LambdaLR|MultiplicativeLR|ConstantLR|LinearLR)$")
 """Schedules that multiply the rate by what they are given."""
+_BATCH = words.Pattern(r"^(?!.*(effective|total|global|full)).*batch_?size|^ims_per_batch$", re.I)
+"""What counts the samples of one batch, not of a window."""
 _TELLING = frozenset({ast.Assign, ast.BinOp, ast.Call, ast.Assert, ast.If})
 """Where it may be said that windows are whole."""
 
 
 def divides_rate(trees: Iterable[ast.Module], windows: Collection[str]) -> bool:
-    """Whether a rate is divided by what counts the batches of a window; `windows` are names it has."""
+    """Whether a rate is divided by what counts the batches of a window; `windows` are names it has.
+
+    A rate that is made for the size of one batch is one for as many of them as are summed.
+    """
     return any(_divides(node, windows) for tree in trees for node in nodes_in(tree))
 
 
@@ -75,9 +81,11 @@ def _divides(node: ast.AST, windows: Collection[str]) -> bool:
     if isinstance(node, ast.keyword):
         return node.arg is not None and bool(_RATE.search(node.arg)) and _by_window(node.value, windows)
     if isinstance(node, ast.Assign):
-        return any(map(_is_rate, node.targets)) and _by_window(node.value, windows)
+        for_it = _by_window(node.value, windows) or _by_batch(node.value, windows)
+        return for_it and any(map(_is_rate, node.targets))
     if isinstance(node, ast.AugAssign):
         by = isinstance(node.op, ast.Div) and _speaks_of(node.value, windows)
+        by = by or (isinstance(node.op, ast.Mult) and _by_batch(node.value, windows))
         return _is_rate(node.target) and (by or _by_window(node.value, windows))
     if isinstance(node, ast.Dict):
         rates = [value for key, value in zip(node.keys, node.values, strict=True) if _is_named_rate(key)]
@@ -97,6 +105,16 @@ def _by_window(value: ast.expr, windows: Collection[str]) -> bool:
     )
 
 
+def _by_batch(value: ast.expr, windows: Collection[str]) -> bool:
+    """`lr * batch_size / 256`"""
+    return not _speaks_of(value, windows) and any(
+        isinstance(part, ast.BinOp)
+        and isinstance(part.op, (ast.Mult, ast.Div))
+        and any(map(_BATCH.search, names_in(part.left)))
+        for part in nodes_in(value)
+    )
+
+
 def _speaks_of(node: ast.expr, windows: Collection[str]) -> bool:
     return any(name in windows or words.ACCUMULATION_NAME.search(name) for name in names_in(node))
 
@@ -104,7 +122,7 @@ def _speaks_of(node: ast.expr, windows: Collection[str]) -> bool:
 def _is_rate(target: ast.expr) -> bool:
     if isinstance(target, ast.Subscript):
         return _is_named_rate(target.slice)
-    return bool(_RATE.search(last_name(target)))
+    return bool(_RATE.search(last_name(target).lower()))
 
 
 def _is_named_rate(key: ast.expr | None) -> bool:
