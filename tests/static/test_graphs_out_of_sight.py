@@ -197,3 +197,42 @@ def test_what_a_test_keeps_costs_nothing() -> None:
         for path in ("tests/layers/test_linear.py", "linear.py")
     }
     assert found == {"tests/layers/test_linear.py": set(), "linear.py": {"GC209"}}
+
+
+RUN_ONCE = """
+from transformers import BertModel
+
+class Corrector(nn.Module):
+    def __init__(self, parts, mask_id):
+        super().__init__()
+        self.embedding = parts.embeddings
+        self.mask = FIRST
+        self.head = nn.Linear(8, 9)
+
+    def forward(self, ids):
+        return self.head(self.embedding(ids) + self.mask)
+
+class Trainer:
+    def __init__(self, parts, mask_id):
+        self.model = Corrector(parts, mask_id)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def train(self, loader):
+        for ids, y in loader:
+            self.optimizer.zero_grad()
+            loss = F.cross_entropy(self.model(ids), y)
+            loss.backward(retain_graph=True)  # GC209
+            self.optimizer.step()
+
+bert = BertModel.from_pretrained("bert")
+Trainer(bert, torch.tensor([[3]])).train(loader)
+"""
+
+
+def test_what_a_constructor_computes_with_a_part_out_of_sight_is_gone_through_again() -> None:
+    assert told(TORCH + RUN_ONCE.replace("FIRST", "self.embedding(mask_id)")) == set()
+
+
+def test_what_it_computes_of_numbers_is_not() -> None:
+    source = TORCH + RUN_ONCE.replace("FIRST", "torch.zeros(8)")
+    assert told(source) == marked(source)

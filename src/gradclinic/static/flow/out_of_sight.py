@@ -7,7 +7,15 @@ import re
 
 from gradclinic.static import words
 from gradclinic.static.flow.machine import Machine
-from gradclinic.static.flow.values import SOME_LAYER, Flow, carries, flows_in, made_of, shade_of
+from gradclinic.static.flow.values import (
+    SOME_LAYER,
+    Flow,
+    carries,
+    flows_in,
+    made_of,
+    shade_of,
+    shadowed,
+)
 from gradclinic.static.values import Unknown, Value
 from gradclinic.static.walk import Arguments
 
@@ -38,10 +46,19 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
             scalar=words.CRITERION_NAME.search(name) is not None,
         )  # fmt: skip
     may = bool(live) or any(carries(value) for value in values) or carries(func)
-    if not may or _COUNTS.search(name):
+    if _COUNTS.search(name):
         return Unknown(f"{path}()")
+    if not may:
+        run = _runs_a_part(machine, node) and not machine.no_grad
+        return shadowed(f"{path}()") if run else Unknown(f"{path}()")
     # Without gradients it makes no graph, but may give back what it was given.
     return made_of(f"{path}()", *values) if machine.no_grad else made_of(f"{path}()", func, *values)
+
+
+def _runs_a_part(machine: Machine, node: ast.Call) -> bool:
+    """`self.mask = self.embedding(mask_id)` in a constructor: every forward goes through the graph of that one."""
+    within = machine.frame.qualname.endswith(".__init__") and isinstance(node.func, ast.Attribute)
+    return within and isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
 
 
 def _may_share(value: Value) -> bool:
