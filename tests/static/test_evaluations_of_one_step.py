@@ -15,7 +15,7 @@ from tests.static.reading import TORCH, marked, told
 A_HELPER_FOR_BOTH = """
 def forward(model, i, data):
     items, targets = data.get_slice(i)
-    return targets, model(items)  # GC703
+    return targets, model(items)
 
 def train_test(model, train_data, test_data):
     model.train()
@@ -32,7 +32,7 @@ def train_test(model, train_data, test_data):
     EVALUATION
 """
 WITH_GRAPHS = """for i in slices:
-        targets, scores = forward(model, i, test_data)
+        targets, scores = forward(model, i, test_data)  # GC703
         hits.append((scores.argmax(1) == targets).float().mean().item())"""
 WITHOUT = """with torch.no_grad():
         for i in slices:
@@ -41,7 +41,7 @@ WITHOUT = """with torch.no_grad():
 ONE_LOOK = """targets, scores = forward(model, slices[0], test_data)
     hits.append((scores.argmax(1) == targets).float().mean().item())"""
 ADAPTED = """for i in slices:
-        targets, scores = forward(model, i, test_data)
+        targets, scores = forward(model, i, test_data)  # GC703
         model.optimizer.zero_grad()
         F.cross_entropy(scores, targets).backward()
         model.optimizer.step()"""

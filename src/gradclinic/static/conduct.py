@@ -107,7 +107,7 @@ def _evaluated(tape: Tape, trained: Trained) -> Verdicts:
     for event in tape.of_kind(EventKind.FORWARD):
         fact = _evaluation(tape, event, trained, here)
         by_flag = _by_flag(event, trained)
-        place: Place = (event.where, event.attrs.get("set_at") if by_flag else None)
+        place: Place = (_told_at(event, trained), event.attrs.get("set_at") if by_flag else None)
         if event.index in held_out and place[1] is None:
             fact, place = _of_a_phase(tape, event), (event.where, held_out[event.index])
         verdicts[place] = None if fact is None else verdicts.get(place, fact)
@@ -145,6 +145,7 @@ def _evaluation(tape: Tape, event: Event, trained: Trained, here: Trained | None
         evidence,
         graph=attrs["graph"],
         called_in_sight=in_sight and not _followed_by_the_unseen(tape, event),
+        at=_told_at(event, trained),
     )
 
 
@@ -158,12 +159,18 @@ def _of_a_phase(tape: Tape, forward: Event) -> Evaluation | None:
 
 
 def _seen(
-    tape: Tape, forward: Event, evidence: str, *, graph: bool, called_in_sight: bool = True
+    tape: Tape,
+    forward: Event,
+    evidence: str,
+    *,
+    graph: bool,
+    called_in_sight: bool = True,
+    at: Location | None = None,
 ) -> Evaluation:
     training = _in_train_mode(tape, forward)
     return Evaluation(
         forward.actor or "model",
-        forward.where,
+        at or forward.where,
         None,
         training,
         graph,
@@ -172,6 +179,14 @@ def _seen(
         called_in_sight=called_in_sight,
         set_at=forward.attrs.get("set_at"),
     )
+
+
+def _told_at(forward: Event, trained: Trained) -> Location:
+    """Of a helper that training calls too, `self.run_batch(x, y)`, where the evaluation calls it."""
+    if (forward.actor, forward.where) not in trained:
+        return forward.where
+    called: Location = forward.attrs.get("called_at", forward.where)
+    return called
 
 
 def _by_flag(forward: Event, trained: Trained) -> bool:
@@ -269,8 +284,9 @@ def _used_by_a_backward(tape: Tape, forward: Event) -> bool:
 
 def _evaluates_by_name(forward: Event) -> bool:
     """`stats.update(loss)` in a function that is called `validate`, or after it: unseen, and no backward."""
-    name = (forward.where.function or "").rpartition(".")[2]
-    return words.EVALUATES.match(name) is not None
+    places: tuple[Location, ...] = (forward.where, forward.attrs.get("called_at", forward.where))
+    names = ((place.function or "").rpartition(".")[2] for place in places)
+    return any(map(words.EVALUATES.match, names))
 
 
 def _followed_by_the_unseen(tape: Tape, forward: Event) -> bool:

@@ -202,6 +202,9 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
             or _trained_on_purpose(walk, model, node)
             or (walk.no_grad > 0 and _serves_training(walk, node))
         )
+        called = walk.called_by_loop_at() if walk.loops else None
+        if called is not None:
+            attrs["called_at"] = called
         attrs["held_out"] = _over_held_out_data(walk)
         # Where the same function trains, it speaks of the loss that it trains by.
         told = named if attrs["held_out"] or not trains else _names(walk, walk.sweeps[-1])

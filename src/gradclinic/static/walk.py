@@ -184,6 +184,14 @@ class Walk:
             frame, node = caller, call
         return self._place(node, frame)
 
+    def called_by_loop_at(self) -> Location | None:
+        """Where the innermost loop being run calls what leads here; None for what stands in it itself."""
+        around = self.loops[-1][0]
+        for (_, call), caller in zip(reversed(self.calls), reversed(self.callers), strict=False):
+            if caller is around:
+                return self._place(call, caller)
+        return None
+
     def emit(
         self,
         kind: EventKind,

@@ -158,7 +158,7 @@ MAY_TRAIN = Pattern(
     re.I,
 )
 """Functions that may well train, clear or clip, and those that may do anything."""
-EVALUATES = Pattern(r"_*((run|do)_)?(valid|val_|val$|eval|test_|test$)", re.I)
+EVALUATES = Pattern(r"_*((run|do)_)?(vali(d|_|$)|val_|val$|eval|test_|test$)", re.I)
 """Functions that by their name measure a model and do not train it."""
 TAKES_ACCURACY = Pattern(r"(^|_)acc(uracy)?(_|$)", re.I)
 HELD_OUT = Pattern(
