@@ -229,3 +229,33 @@ def test_lists_of_several_tell_nothing_of_each() -> None:
     several = GIVEN_IN_LISTS.replace("[optimizer], [scheduler]", "[optimizer, other], [scheduler]")
     several = several.replace("UNSCALE", "scaler.unscale_(optimizer)\n            other.zero_grad()")
     assert "GC501" not in {code for code, _ in told(TORCH + several)}
+
+
+MADE_BY_A_CALL_OUT_OF_SIGHT = """
+class Trainer:
+    def __init__(self, model, optimizer, rate):
+        self.model = model
+        self.scaler = torch.cuda.amp.GradScaler()
+        self.optimizer = optimizer(params=self.model.parameters(), lr=rate)
+        announce(self.optimizer)
+
+    def train(self, loader):
+        for x, y in loader:
+            loss = F.cross_entropy(self.model(x), y)
+            self.scaler.scale(loss).backward()
+            BETWEEN
+            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)  # GC501
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+            self.optimizer.zero_grad()
+"""
+
+
+def test_a_call_before_the_first_backward_takes_out_no_scale() -> None:
+    fault = TORCH + MADE_BY_A_CALL_OUT_OF_SIGHT.replace("BETWEEN", "pass")
+    assert told(fault) == marked(fault)
+
+
+@pytest.mark.parametrize("call", ["self.scaler.unscale_(self.optimizer)", "settle(self.optimizer)"])
+def test_a_call_after_it_may(call: str) -> None:
+    assert told(TORCH + MADE_BY_A_CALL_OUT_OF_SIGHT.replace("BETWEEN", call)) == set()

@@ -86,3 +86,23 @@ def test_a_sum_may_stand_on_either_side_of_its_limit(asked: str) -> None:
     assert ("GC106", 10) in told(TORCH + dedent(source))
     scaled = source.replace("model(x), y)", "model(x), y) * len(x) / limit")
     assert told(TORCH + dedent(scaled)) == set()
+
+
+@pytest.mark.parametrize("last", ["i == len(data) // size", "i == batches", "i + 1 == len(loader)"])
+def test_beside_a_sum_a_count_asks_for_the_last_batch(last: str) -> None:
+    source = f"""
+    def train(model, loader, limit, data, size, batches):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        seen = 0
+        for i, (x, y) in enumerate(loader):
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            seen += len(x)
+            if limit == seen or {last}:
+                optimizer.step()
+                optimizer.zero_grad()
+                seen = 0
+    """
+    assert told(TORCH + dedent(source)) == {("GC106", 11)}
+    scaled = source.replace("model(x), y)", "model(x), y) * len(x) / limit")
+    assert told(TORCH + dedent(scaled)) == set()

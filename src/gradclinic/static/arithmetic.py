@@ -169,9 +169,14 @@ def asks_for_end(walk: Walk, node: ast.BoolOp, part: ast.expr, value: Unknown) -
     if met is None or (met[1] is None) is not isinstance(node.op, ast.Or):
         return False
     others = [other for other in node.values if other is not part]
-    if any(isinstance(other, ast.Compare) and is_count(other.left) for other in others):
+    if any(isinstance(other, ast.Compare) and _asks_for_period(walk, other) for other in others):
         return True
     return met[2].startswith("<index") and walk.counts_batches() and any(map(_is_period, others))
+
+
+def _asks_for_period(walk: Walk, asked: ast.Compare) -> bool:
+    sides = (last_name(asked.left), last_name(asked.comparators[0]))
+    return is_count(asked.left) or any(side in walk.survey.tallies for side in sides)
 
 
 def _is_period(part: ast.expr) -> bool:

@@ -74,7 +74,8 @@ def name_of(value: Value) -> str:
     if isinstance(value, Const):
         return repr(value.value)
     if isinstance(value, Num):
-        return str(value.value) if not value.invented else f"<{'*'.join(sorted(value.units)) or 'n'}>"
+        known = value.value is not None and not value.invented
+        return str(value.value) if known else f"<{'*'.join(sorted(value.units)) or 'n'}>"
     if isinstance(value, ActorRef):
         return value.id
     if isinstance(value, Model):

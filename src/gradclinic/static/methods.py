@@ -10,7 +10,7 @@ from gradclinic.static.arithmetic import averaged, of_this_batch
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.forwards import forward
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
-from gradclinic.static.held import models_in, optimizers_in, parts
+from gradclinic.static.held import models_among, models_in, optimizers_in, parts
 from gradclinic.static.hidden_backwards import may_go_backward
 from gradclinic.static.opaque import build, open_given, open_tape, returned
 from gradclinic.static.recorder import UNLIKELY
@@ -337,6 +337,11 @@ def call_actor(walk: Walk, func: Value, args: Arguments, node: ast.Call) -> Valu
         walk.emit(EventKind.OPAQUE, node, actor=func.id)
         return Unknown(f"{func.id}()")
     if isinstance(func, ActorRef):
+        given = parts(args.all())
+        if func.kind is ActorKind.OPTIMIZER and any(isinstance(part, Params) for part in given):
+            # A class that was handed in: `self.optimizer = optimizer(model.parameters(), lr=rate)`.
+            name = last_name(node.func)
+            return build(walk, ActorKind.OPTIMIZER, name, node, of=models_among(given) or NOTHING)
         open_tape(
             walk, node, optimizers=frozenset({func.id}) if func.kind is ActorKind.OPTIMIZER else NOTHING
         )

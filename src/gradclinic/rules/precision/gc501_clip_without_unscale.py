@@ -131,10 +131,15 @@ def _clipped_in_block(tape: Tape) -> Iterator[Finding]:
 
 
 def _whatever_it_clips(tape: Tape) -> bool:
-    """Whether all gradients there are carry a scale at all times: it matters not which ones are clipped."""
-    return all(event.attrs.get("scaler") for event in tape.of_kind(EventKind.BACKWARD)) and not (
-        tape.kinds & {EventKind.UNSCALE, EventKind.GRAD_WRITE, EventKind.OPAQUE}
-    )
+    """Whether all gradients there are carry a scale at all times: it matters not which ones are clipped.
+
+    Before the first backward there are none, whatever a call does there.
+    """
+    backwards = list(tape.of_kind(EventKind.BACKWARD))
+    if not backwards or not all(event.attrs.get("scaler") for event in backwards):
+        return False
+    unclear = {EventKind.UNSCALE, EventKind.GRAD_WRITE, EventKind.OPAQUE}
+    return not any(event.kind in unclear for event in tape.events[backwards[0].index :])
 
 
 def _unscale(tape: Tape, scaler: str, update: Update, clip: Event) -> Fix:
