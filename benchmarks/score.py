@@ -2,11 +2,12 @@
 
     python -m benchmarks.score LIST.tsv… --repositories DIR [--near N] [--verbose]
 
-A list has a header and one row a place. A list of faults has `code`, `lines`, `source` and `why`, where source is
-`owner/name@commit:path` and a code that begins with `-` marks what looks like the fault and is right. A list of
-right files has `repo`, `commit` and `path`: whatever is told of them at warning or above is shown, to be read.
-DIR holds the repositories as git has them, in folders named `owner+name`. Each file is linted alone, as a user would,
-from within its checkout; a fault counts as found if its code is told at one of its lines, or at most N lines off.
+A list has a header and one row a place. A list of faults has `code`, `lines`, `source` and `why`, where source
+is `owner/name@commit:path` and a code that begins with `-` marks what looks like the fault and is right. A list
+of right files has `repo`, `commit` and `path`: whatever is told of them at warning or above is shown, to be
+read. DIR holds the repositories as git has them, in folders named `owner+name`. Each file is linted alone, as a
+user would, from within its checkout; a fault counts as found if its code is told at one of its lines, or at
+most N lines off.
 """
 
 from __future__ import annotations
@@ -72,14 +73,16 @@ def git(repository: Path, *words: str, given: bytes = b"") -> bytes:
 
 
 def checked_out(place: Place, repositories: Path, under: Path) -> Path:
-    """What lint may ask of the commit of `place`, as files. Snapshots may lack large objects: those are left out."""
+    """What lint may ask of the commit of `place`, as files; what a snapshot of it lacks is left out."""
     folder = under / f"{place.repository.replace('/', '+')}@{place.commit[:12]}"
     if folder.is_dir():
         return folder
     held = repositories / place.repository.replace("/", "+")
-    repository = next(path for path in (held / "repo" / ".git", held / "repo", held) if path.exists())
-    entries = git(repository, "ls-tree", "-r", "-z", place.commit).decode("utf-8", "surrogateescape").split("\0")
-    blobs = [entry.split("\t", 1) for entry in entries if "\t" in entry]
+    repository = next((path for path in (held / "repo" / ".git", held / "repo", held) if path.exists()), None)
+    if repository is None:
+        sys.exit(f"{held}: {place.repository} is not there")
+    tree = git(repository, "ls-tree", "-r", "-z", place.commit).decode("utf-8", "surrogateescape")
+    blobs = [entry.split("\t", 1) for entry in tree.split("\0") if "\t" in entry]
     wanted = [(meta.split()[2], name) for meta, name in blobs if name.endswith(READ) and " blob " in meta]
     batch = git(repository, "cat-file", "--batch", given="\n".join(key for key, _ in wanted).encode() + b"\n")
     folder.mkdir(parents=True)
@@ -103,9 +106,8 @@ def told(folder: Path, path: str) -> list[Told]:
     if not answer.stdout:
         return []
     findings = json.loads(answer.stdout)["findings"]
-    return [
-        Told(each["code"], each["severity"], each["location"]["path"], each["location"]["line"]) for each in findings
-    ]
+    places = ((each, each["location"]) for each in findings)
+    return [Told(each["code"], each["severity"], where["path"], where["line"]) for each, where in places]
 
 
 def hit(place: Place, findings: list[Told], near: int) -> bool:
@@ -122,7 +124,7 @@ def main() -> None:
     parser.add_argument("--repositories", type=Path, required=True)
     parser.add_argument("--checkouts", type=Path, help="where to keep the files for the next time")
     parser.add_argument("--near", type=int, default=0, metavar="N")
-    parser.add_argument("--verbose", action="store_true", help="what else is told of a file whose fault is missed")
+    parser.add_argument("--verbose", action="store_true", help="what else is told of a missed one's file")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(JOBS) as pool:
         under = (args.checkouts or Path(scratch)).resolve()

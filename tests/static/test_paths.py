@@ -65,7 +65,7 @@ def test_some_of_the_paths_show_nothing_where_another_may_disprove_it():
 
 
 def test_a_condition_that_another_one_hides_is_seen_both_ways():
-    """`if not frozen: train() ...; if limit is not None: if not frozen: clip()`: by itself neither shows it."""
+    """`if not frozen: ...; if limit is not None: if not frozen: clip()`: by itself neither shows it."""
 
     def clips(choices: Choices) -> tuple[str, ...]:
         begun = "frozen" if choices.decide("frozen") else "trained"

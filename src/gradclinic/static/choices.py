@@ -92,7 +92,7 @@ def before(choices: Choices, condition: str) -> dict[str, bool]:
 
 
 def uncovered(origin: Path, flipped: Path, condition: str) -> list[str]:
-    """What is asked in more places once `condition` is flipped: the other answer may show what that one hides."""
+    """What is asked in more places once `condition` is flipped: its other answer may show what is hidden."""
     more = flipped.choices.times
     return [
         other
