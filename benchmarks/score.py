@@ -3,7 +3,7 @@
     python -m benchmarks.score LIST.tsv… --repositories DIR [--near N] [--verbose]
 
 A list has a header and one row a place. A list of faults has `code`, `lines`, `source` and `why`, where
-source is `owner/name@commit:path` and a code that begins with `-` marks what looks like the fault and is right.
+source is `owner/name@commit:path`, and a code that begins with `-` marks what looks like it and is right.
 A list of right files has `repo`, `commit` and `path`: whatever is told of them at warning or above is shown,
 to be read. DIR holds the repositories as git has them, in folders named `owner+name`. Each file is linted
 alone, as a user would, from within its checkout; a fault counts as found if its code is told at one of its
