@@ -6,17 +6,16 @@ import ast
 import contextlib
 from collections.abc import Collection, Iterator
 
-from gradclinic.facts import ActorKind, EventKind, Tape
+from gradclinic.facts import EventKind, Tape
 from gradclinic.frozen import frozen
 from gradclinic.static.abilities import Can
 from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.budgets import steps_for
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.choices import Choices
-from gradclinic.static.held import parts
+from gradclinic.static.closing import all_reached, kept_by_its_class, kept_inside, leave_to_source
 from gradclinic.static.hooks import called_with_batches, gives_a_loss, step_by_the_caller, update_by_itself
 from gradclinic.static.ignite import engine_at, handed_to_engines, has_acting_handlers
-from gradclinic.static.kept import is_kept, keeps_to_itself, steps_written
 from gradclinic.static.modules import define
 from gradclinic.static.one_step import acts_early, clips_first, counted_by, is_one_step, is_whole
 from gradclinic.static.paths import explore
@@ -27,15 +26,12 @@ from gradclinic.static.statements import execute
 from gradclinic.static.survey import Survey
 from gradclinic.static.values import (
     NONE,
-    NOTHING,
-    ActorRef,
     ClassDef,
     Const,
     Frame,
     Func,
     FunctionNode,
     Instance,
-    Keys,
     Model,
     Num,
     Value,
@@ -54,6 +50,7 @@ from gradclinic.static.walk import (
 LATER_PATHS = 0.6
 """How many steps a later path takes for each that an earlier one took, at least."""
 _HOOKS = frozenset({"__init__", "configure_optimizers", "forward"})
+_UPDATES = Can.BACKWARD | Can.STEP
 
 
 @frozen
@@ -88,7 +85,7 @@ def find_roots(
         for node in survey.qualnames
         if node not in survey.nested
         and node not in survey.foreign
-        and node.name not in _HOOKS
+        and (node.name not in _HOOKS or _trains_in_forward(node, survey))
         and survey.can(node) & survey.telling
     ]
     for node in acting:
@@ -108,6 +105,11 @@ def find_roots(
         if outer is not None:
             again = node.name in called and not has_acting_handlers(outer, node)
             yield Root(outer, survey.owners.get(outer), node, again=again)
+
+
+def _trains_in_forward(node: FunctionNode, survey: Survey) -> bool:
+    """A trainer may be called as a module is; a model whose forward steps an optimizer is a trainer too."""
+    return node.name == "forward" and survey.can(node) & _UPDATES == _UPDATES
 
 
 def _around(node: FunctionNode, survey: Survey) -> FunctionNode | None:
@@ -211,93 +213,13 @@ def _walk(
     except (OutOfBudget, RecursionError):
         finished = False
     if finished and not isinstance(root.node, ast.Module) and root.handed is None:
-        walk.recorder.contained(_kept_inside(walk, root.node, result))
-        walk.recorder.contained(_kept_by_its_class(walk, root, tree))
-    _leave_to_source(walk, tree, exits=exits)
+        walk.recorder.contained(kept_inside(walk, root.node, result))
+        walk.recorder.contained(kept_by_its_class(walk, root.node, root.owner, tree))
+    leave_to_source(walk, tree, exits=exits)
     switch_off(walk)
     note_steps(walk)
-    complete = finished and isinstance(root.node, ast.Module) and _all_reached(survey, reached)
+    complete = finished and isinstance(root.node, ast.Module) and all_reached(survey, reached)
     return walk.recorder.tape(complete=complete)
-
-
-def _leave_to_source(walk: Walk, tree: ast.Module, *, exits: bool) -> None:
-    """A schedule that was not advanced on this path, and has a `step` written somewhere, may be elsewhere; so
-    may one that a program which `exits` here hands on if it does not. An optimizer whose `step` is handed on
-    may be stepped by whoever has it."""
-    stepping = (EventKind.SCHEDULE, EventKind.STEP)
-    stepped = {draft.actor for draft in walk.recorder.drafts if draft.kind in stepping}
-    idle = [
-        actor
-        for actor in walk.recorder.actors.values()
-        if actor.kind in (ActorKind.SCHEDULE, ActorKind.OPTIMIZER)
-        if actor.built is not None and actor.id not in stepped
-    ]
-    if idle:
-        written, handed_on = steps_written(tree)
-        for actor in idle:
-            asked = written if actor.kind is ActorKind.SCHEDULE else handed_on
-            name = actor.name.rpartition(".")[2]
-            left = exits and asked is written and not is_kept(name, tree, walk.survey.functions)
-            if left or name in asked:
-                walk.recorder.escapes(actor.id)
-
-
-def _all_reached(survey: Survey, reached: set[ast.AST]) -> bool:
-    return all(
-        node in reached
-        for node in survey.qualnames
-        if node not in survey.foreign and survey.can(node) & Can.ACT
-    )
-
-
-def _kept_inside(walk: Walk, node: FunctionNode, result: Value) -> Keys:
-    """Actors that the function built for itself: it neither gives them back nor lets others hold them.
-
-    What is written is asked too: a step that the walk did not come to, or that is handed on, is one.
-    """
-    if any(inner not in walk.reached for inner in _acting_inside(walk.survey, node)):
-        return NOTHING
-    mine = {
-        value.id
-        for name, value in walk.frame.vars.items()
-        if isinstance(value, ActorRef) and value.built and name not in walk.frame.shared
-        if is_kept(name, node, walk.survey.functions)
-        if not walk.recorder.actors[value.id].attrs.get("escapes")
-    }
-    given = {part.id for part in parts([result]) if isinstance(part, ActorRef)}
-    held = walk.frame.vars.get("self")
-    given |= {part.id for part in parts([held]) if isinstance(part, ActorRef)}
-    return frozenset(mine - given)
-
-
-def _kept_by_its_class(walk: Walk, root: Root, tree: ast.Module) -> Keys:
-    """Actors that a class built for itself and that nothing in the file steps.
-
-    Who calls a method for each batch may step what the class leaves to him, and who calls one for each epoch
-    may advance its schedules. The loop around those is in sight, or nothing is said.
-    """
-    owner, levels = root.owner, walk.survey.depth(root.node)
-    this = walk.frame.vars.get("self")
-    if owner is None or not levels or not isinstance(this, Instance) or this.cls.outside_bases():
-        return NOTHING
-    return frozenset(
-        held.id
-        for name, held in this.attrs.items()
-        if isinstance(held, ActorRef)
-        and held.built
-        and not walk.recorder.actors[held.id].attrs.get("escapes")
-        if levels > 1 or held.kind is ActorKind.OPTIMIZER
-        if keeps_to_itself(name, owner, tree, walk.survey.functions)
-    )
-
-
-def _acting_inside(survey: Survey, node: FunctionNode) -> list[FunctionNode]:
-    within = f"{survey.qualnames[node]}."
-    return [
-        inner
-        for inner in survey.nested
-        if survey.qualnames[inner].startswith(within) and survey.can(inner) & Can.ACT
-    ]
 
 
 def _enter(walk: Walk, root: Root, tree: ast.Module) -> None:
