@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.static.reading import marked, told
+from tests.static.reading import TORCH, marked, told
 
 HEAD = """
 import torch
@@ -265,3 +265,61 @@ def test_nothing_is_told_beside(what: str) -> None:
     name, harmless, acting = MAY_HIDE_IT[what]
     assert harmless in FAULTS[name]
     assert told(HEAD + FAULTS[name].replace(harmless, acting)) == set()
+
+
+A_CALL_EVERY_EPOCH = """
+from project import evaluate_and_save
+
+def run(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    BEFORE
+    for epoch in range(epochs):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()  # GC101
+            optimizer.step()
+            WITHIN
+        evaluate_and_save(model, optimizer, epoch)
+"""
+
+
+def test_a_call_every_epoch_clears_for_no_batch_of_it() -> None:
+    source = TORCH + A_CALL_EVERY_EPOCH.replace("BEFORE", "pass").replace("WITHIN", "pass")
+    assert told(source) == marked(source)
+
+
+@pytest.mark.parametrize(
+    ("before", "within"),
+    [
+        ("pass", "settle(optimizer)"),
+        ("pass", "optimizer.zero_grad()"),
+        ("prepare_everything(model, optimizer, hooks)", "pass"),
+    ],
+)
+def test_one_every_batch_may_and_so_may_what_it_is_given_to_at_first(before: str, within: str) -> None:
+    source = TORCH + A_CALL_EVERY_EPOCH.replace("BEFORE", before).replace("WITHIN", within)
+    assert told(source) == set()
+
+
+MOMENTUM_OF_THE_LAYERS = """
+import pytorch_utils
+
+def run(model, loader, epochs):
+    optimizer = torch.optim.Adam(model.parameters())
+    model.train()
+    bn_scheduler = pytorch_utils.BNMomentumScheduler(model, lambda epoch: 0.5**epoch)
+    for epoch in range(epochs):
+        for x, y in loader:
+            if bn_scheduler is not None:
+                bn_scheduler.step(epoch - 1)
+            CLEAR
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()  # GC101
+            optimizer.step()
+"""
+
+
+def test_a_schedule_of_layers_touches_no_gradient() -> None:
+    source = TORCH + MOMENTUM_OF_THE_LAYERS.replace("CLEAR", "pass")
+    assert told(source) == marked(source)
+    assert told(TORCH + MOMENTUM_OF_THE_LAYERS.replace("CLEAR", "optimizer.zero_grad()")) == set()

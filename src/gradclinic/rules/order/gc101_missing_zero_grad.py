@@ -131,8 +131,10 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
         done = updates(tape, optimizer)
         enough = ENOUGH_UPDATES[tape.source]
-        if len(done) < enough or any(update.opaque for update in done):
+        if len(done) < enough or done[0].opaque:
             continue
+        # A call that is made between some updates clears for none of the others.
+        done = tuple(update for update in done if not update.opaque)
         cleared = any(update.of_kind(EventKind.ZERO_GRAD) for update in done[1:])
         if cleared:
             done = tuple(update for update in done if not _begins_an_epoch(update))
