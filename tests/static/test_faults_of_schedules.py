@@ -314,3 +314,55 @@ def test_what_a_long_loop_comes_to_later_happens(waits: str) -> None:
 def test_what_it_never_comes_to_does_not(waits: str) -> None:
     source = TORCH + HANDED_TO_A_LOOP_OF_KNOWN_LENGTH.replace("epoch > 5", waits)
     assert told(source) == marked(source)
+
+
+A_CONSTANT_RATE = """
+from transformers import get_constant_schedule, get_linear_schedule_with_warmup
+
+def run(model, loader, epochs):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    schedule = SCHEDULE
+    for epoch in range(epochs):
+        for x, y in loader:
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        print(epoch, schedule.get_last_lr()[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("schedule", "codes"),
+    [
+        ("get_constant_schedule(optimizer)", set()),
+        ("torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)", set()),
+        ("torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.9**step)", {"GC114"}),
+        ("get_linear_schedule_with_warmup(optimizer, 10, 100)", {"GC114"}),
+    ],
+)
+def test_a_schedule_that_keeps_the_rate_need_not_be_advanced(schedule: str, codes: set[str]) -> None:
+    assert {code for code, _ in told(TORCH + A_CONSTANT_RATE.replace("SCHEDULE", schedule))} == codes
+
+
+A_SWEEP = """
+def FUNCTION(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-7)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 1.2)
+    rates, losses = [], []
+    for x, y in loader:
+        schedule.step()
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        rates.append(optimizer.param_groups[0]["lr"])
+        losses.append(loss.item())
+    return rates, losses
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "codes"), [("lr_find", set()), ("find_learning_rate", set()), ("train", {"GC112"})]
+)
+def test_a_sweep_over_rates_begins_with_any_of_them(function: str, codes: set[str]) -> None:
+    assert {code for code, _ in told(TORCH + A_SWEEP.replace("FUNCTION", function))} == codes

@@ -109,6 +109,8 @@ def build_schedule(
     if unit is None and _is_one_pass(length, node):
         unit = "pass"
     attrs = {"torch": as_torch, "kind": name, "planned": planned, "planned_unit": unit}
+    if _is_constant(name, node):
+        attrs["constant"] = True
     parts_of_it = {
         part.id
         for part in parts(args.all())
@@ -117,6 +119,14 @@ def build_schedule(
     for id in parts_of_it:
         optimizers |= {of for of in walk.recorder.actors[id].of if of.startswith(ActorKind.OPTIMIZER)}
     return build(walk, ActorKind.SCHEDULE, name, node, of=optimizers | parts_of_it, attrs=attrs)
+
+
+def _is_constant(name: str, built: ast.AST) -> bool:
+    """Whether the rate is the same whether it is advanced or not: `LambdaLR(optimizer, lambda step: 1.0)`."""
+    if name == "get_constant_schedule":
+        return True
+    given = built.args[1:] if name == "LambdaLR" and isinstance(built, ast.Call) else []
+    return bool(given) and isinstance(given[0], ast.Lambda) and isinstance(given[0].body, ast.Constant)
 
 
 def _length(name: str, args: Arguments) -> Value | None:

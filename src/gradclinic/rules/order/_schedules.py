@@ -12,6 +12,8 @@ def schedules(tape: Tape) -> Iterator[tuple[Actor, str]]:
     for actor in tape.actors.values():
         if actor.kind is not ActorKind.SCHEDULE or actor.attrs.get("torch") is False:
             continue
+        if actor.attrs.get("constant"):
+            continue  # which does nothing, whenever it is advanced
         driven = [id for id in actor.of if id in tape.optimizers]
         if not driven and len(tape.optimizers) == 1:
             driven = list(tape.optimizers)

@@ -28,6 +28,7 @@ run is resumed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -46,6 +47,8 @@ rule = Rule(
     topic="schedule order",
     needs=(EventKind.SCHEDULE, EventKind.STEP),
 )
+
+_FINDS_RATE = re.compile(r"lr_?find|find_?(lr|(learning_?)?rate)|lr_?range|range_?test", re.I)
 
 BAD = """
 import torch
@@ -124,7 +127,7 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
                 continue
             if any(index < first.index for index in unknown) or _waits(first, stepped):
                 continue
-            if _begins_later(tape, first, at_site[-1], stepped):
+            if _begins_later(tape, first, at_site[-1], stepped) or _looks_for_a_rate(first):
                 continue
             apart = all(any(a.index < step < b.index for step in steps) for a, b in pairwise(at_site))
             if not apart and not _leads_each_step(tape, at_site, steps):
@@ -150,6 +153,11 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
                 confidence=0.95,
                 subject=schedule.id,
             )
+
+
+def _looks_for_a_rate(tick: Event) -> bool:
+    """Whether it sweeps the rates to find one: which of them the first batch gets is all the same."""
+    return _FINDS_RATE.search(f"{tick.where.path}:{tick.where.function}") is not None
 
 
 def _waits(tick: Event, steps: tuple[Event, ...]) -> bool:
