@@ -16,6 +16,7 @@ from gradclinic.static.imports import Find, imported
 from gradclinic.static.legacy import check
 from gradclinic.static.model_ends import may_end
 from gradclinic.static.plain import plain_facts, plainly_may_tell
+from gradclinic.static.test_files import tests
 from gradclinic.static.trees import tree_of
 from gradclinic.static.values import Module
 
@@ -127,7 +128,7 @@ def _asked(text: str, path: str) -> _Asked:
     code, unquoted = bare_and_unquoted(text)
     # If only in a remark: a file that is handed a model need not import torch.
     torch = "torch" in text
-    trains = any(word in code for word in (*_HAPPENS, *_DRIVES)) and not _tests(code, path)
+    trains = any(word in code for word in (*_HAPPENS, *_DRIVES)) and not tests(code, path)
     return _Asked(
         torch and plainly_may_tell(code), trains, trains and acts(code), torch and _computes(code, unquoted)
     )
@@ -224,14 +225,3 @@ def _loops(
     from gradclinic.static.training_loops import loop_cases
 
     return loop_cases(tree, path, modules, acts=itself)
-
-
-def _tests(text: str, path: str) -> bool:
-    """Whether the file tests something: its loops go a few steps, and in the order that is tested.
-
-    The name alone does not tell: `test_net.py` may well be the evaluation itself, and `train_and_test.py`
-    with arguments of its own is a program.
-    """
-    if words.TEST_FILE.search(path) is None or "def test_" not in text:
-        return False
-    return "ArgumentParser(" not in text or "unittest" in text or "pytest" in text

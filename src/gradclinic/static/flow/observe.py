@@ -18,6 +18,7 @@ from gradclinic.static.flow.loss_facts import loss_cases
 from gradclinic.static.flow.machine import MOST_STEPS, MOST_STEPS_ELSEWHERE, Log, Machine
 from gradclinic.static.flow.statements import execute
 from gradclinic.static.flow.write_facts import write_cases
+from gradclinic.static.test_files import tries
 from gradclinic.static.values import Frame
 
 Cases = tuple[tuple[object, ...], ...]
@@ -52,11 +53,11 @@ def flow_cases(
     log.remembers = bool(log.uses) and bool(log.marks) and remembers(log, text)
     log.rescales = bool(_RESCALES.search(text))
     # A test goes a few steps, and may well retain and keep what it wants to look at.
-    tests = words.TEST_FILE.search(path) is not None
-    graphs = (case for case in graph_cases(log) if not (tests and isinstance(case[0], RetainedGraph)))
-    cases = (*loss_cases(log), *graphs, *write_cases(log), *(() if tests else kept_cases(log)))
+    trial = tries(text, path)
+    graphs = (case for case in graph_cases(log) if not (trial and isinstance(case[0], RetainedGraph)))
+    cases = (*loss_cases(log), *graphs, *write_cases(log), *(() if trial else kept_cases(log)))
     # What it gives to a loss of the project for a try is no fault of that.
-    own = tuple(case for case in cases if _place(case[0]).path == path or (not tests and _is_told_here(case)))
+    own = tuple(case for case in cases if _place(case[0]).path == path or (not trial and _is_told_here(case)))
     if beside is not None:
         own = tuple(told_in(path, case, beside) for case in own)
     if not computes or beside is None:
@@ -89,7 +90,7 @@ def _kept_for_callers(
     tree: ast.Module, text: str, path: str, asked: set[Location]
 ) -> Iterator[tuple[object, ...]]:
     """Graphs that the file keeps for nobody, whoever of all that call its functions does so."""
-    callers = callers_of(path) if asked and not words.TEST_FILE.search(path) else []
+    callers = callers_of(path) if asked and not tries(text, path) else []
     if len(callers) == MOST_CALLERS:
         return  # and there may be more
     told: set[Location] = set()

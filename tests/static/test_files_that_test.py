@@ -1,0 +1,32 @@
+"""Files of tests are no training; what merely has such a name may well be one."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from gradclinic.engine import judge
+from gradclinic.static import observe_source
+from tests.static.reading import TORCH
+
+
+@pytest.mark.parametrize(
+    ("path", "codes"),
+    [("train_and_test.py", {"GC209"}), ("tests/loops.py", set()), ("test_loop.py", {"GC209"})],
+)
+def test_a_name_that_speaks_of_testing_makes_no_test(path: str, codes: set[str]) -> None:
+    source = TORCH + dedent(
+        """
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward(retain_graph=True)
+            optimizer.step()
+        """
+    )
+    assert {finding.code for finding in judge([observe_source(source, path)])} == codes
+    tested = source + "\ndef test_it():\n    assert model(torch.ones(1, 4)).shape == (1, 1)\n"
+    found = {finding.code for finding in judge([observe_source(tested, path)])}
+    assert "GC209" not in found
