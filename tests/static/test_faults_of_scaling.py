@@ -259,3 +259,29 @@ def test_a_call_before_the_first_backward_takes_out_no_scale() -> None:
 @pytest.mark.parametrize("call", ["self.scaler.unscale_(self.optimizer)", "settle(self.optimizer)"])
 def test_a_call_after_it_may(call: str) -> None:
     assert told(TORCH + MADE_BY_A_CALL_OUT_OF_SIGHT.replace("BETWEEN", call)) == set()
+
+
+TRAINED_WHEN_CALLED = """
+class Trainer(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+        self.scaler = torch.cuda.amp.GradScaler()
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def forward(self, x, y):
+        self.optimizer.zero_grad()
+        loss = F.cross_entropy(self.net(x), y)
+        self.scaler.scale(loss).backward()
+        UNSCALE
+        nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)  # GC501
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+"""
+
+
+def test_a_trainer_may_be_called_as_a_module_is() -> None:
+    source = TORCH + TRAINED_WHEN_CALLED.replace("UNSCALE", "pass")
+    assert told(source) == marked(source)
+    right = TRAINED_WHEN_CALLED.replace("UNSCALE", "self.scaler.unscale_(self.optimizer)")
+    assert told(TORCH + right) == set()

@@ -231,3 +231,54 @@ def test_eval_for_no_other_forward_freezes_statistics_from_there_on(when: str) -
     one = FOR_ANOTHER_FORWARD.replace("(loss + F.mse_loss(encoder(y), x)).backward()", "loss.backward()")
     frozen = f"if {when}: encoder.eval()"
     assert told(HEAD + one.format(epoch="pass", batch="pass", after=frozen)) == set()
+
+
+HANDED_A_BACKBONE = """
+import torch
+import torchvision
+from torch import nn
+import torch.nn.functional as F
+
+class Head(nn.Module):
+    def __init__(self, backbone, width):
+        super().__init__()
+        self.backbone = backbone
+        self.fc = nn.Linear(width, 10)
+
+    def forward(self, x):
+        return self.fc(self.backbone(x))
+
+class Drop(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        return self.drop(x)
+
+def evaluate(model, loader):
+    model.eval(){mark}
+    with torch.no_grad():
+        return sum((model(x).argmax(1) == y).sum().item() for x, y in loader)
+
+def main(train, test):
+    model = Head({backbone}, 512)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(10):
+        for x, y in train:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        print(evaluate(model, test))
+"""
+
+
+@pytest.mark.parametrize("backbone", ["Drop()", "torchvision.models.resnet18()"])
+def test_a_model_has_the_layers_of_what_it_is_given(backbone: str) -> None:
+    source = HANDED_A_BACKBONE.format(backbone=backbone, mark="  # GC701")
+    assert told(source) == marked(source)
+
+
+@pytest.mark.parametrize("backbone", ["nn.Linear(512, 512)", "nn.Sequential(nn.Linear(4, 512), nn.ReLU())"])
+def test_what_it_is_given_may_not_mind_the_mode(backbone: str) -> None:
+    assert told(HANDED_A_BACKBONE.format(backbone=backbone, mark="")) == set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import chain
 
 from gradclinic.facts import EventKind
 from gradclinic.static import methods, modes, own_clips, words
@@ -200,7 +201,7 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
         if words.CRITERION_NAME.search(name) and cls.find("forward") is not None:
             return Criterion(mean=None)
         held = models_in(args.all()) or NOTHING
-        layers = layers_of_class(walk.survey, cls.node)
+        layers = _with_those_of(args, layers_of_class(walk.survey, cls.node))
         keys = frozenset({walk.made(name, node)}) | held
         instance.model = Model(keys, name, instance.attrs, Mode(True), layers)
     initialise = cls.find("__init__")
@@ -213,6 +214,14 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
     else:
         _fill_fields(cls, instance, args)
     return instance.model if instance.model is not None and not _acts(walk, cls) else instance
+
+
+def _with_those_of(args: Arguments, layers: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The layers of a class and of the models that it is given, as `Head(backbone, width)` is."""
+    if layers is None:
+        return None
+    given = (part.layers or () for part in parts(args.all()) if isinstance(part, Model))
+    return tuple(dict.fromkeys((*layers, *chain.from_iterable(given))))
 
 
 def _fill_fields(cls: ClassDef, instance: Instance, args: Arguments) -> None:
