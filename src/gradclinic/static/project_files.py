@@ -101,7 +101,7 @@ def _starts(folder: str) -> tuple[str, ...]:
     """Where imports may start from: its own folder and those above it, up to the root of the project."""
     starts: list[str] = []
     for _ in range(MOST_LEVELS):
-        starts += (folder, os.path.join(folder, "src"))
+        starts += (folder, os.path.join(folder, "src"), os.path.join(folder, "lib"))
         if is_root(folder) or above(folder) == folder:
             break
         folder = above(folder)

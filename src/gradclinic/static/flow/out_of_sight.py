@@ -57,8 +57,9 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
 
 def _runs_a_part(machine: Machine, node: ast.Call) -> bool:
     """`self.mask = self.embedding(mask_id)` in a constructor: its graph is a part of every forward's."""
-    within = machine.frame.qualname.endswith(".__init__") and isinstance(node.func, ast.Attribute)
-    return within and isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
+    if not machine.frame.qualname.endswith(".__init__") or not isinstance(node.func, ast.Attribute):
+        return False
+    return isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
 
 
 def _may_share(value: Value) -> bool:
