@@ -30,3 +30,17 @@ def test_a_name_that_speaks_of_testing_makes_no_test(path: str, codes: set[str])
     tested = source + "\ndef test_it():\n    assert model(torch.ones(1, 4)).shape == (1, 1)\n"
     found = {finding.code for finding in judge([observe_source(tested, path)])}
     assert "GC209" not in found
+
+
+def test_what_a_test_gives_to_a_loss_is_made_up() -> None:
+    source = TORCH + dedent(
+        """
+        def test_clipping():
+            model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
+            loss = F.cross_entropy(model(torch.rand(2, 4)), torch.tensor([0, 1]))
+            loss.backward()
+            assert clip(model) > 0
+        """
+    )
+    assert {finding.code for finding in judge([observe_source(source, "test_clipping.py")])} == set()
+    assert "GC401" in {finding.code for finding in judge([observe_source(source, "clipping.py")])}

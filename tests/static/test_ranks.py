@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.scripts import codes_by_lint
+from tests.static.reading import TORCH, marked, told
 
 HEAD = """
 import contextlib
@@ -197,3 +198,24 @@ class Runner:
 def test_a_module_whose_class_does_more_than_compute_is_one_to_wrap():
     assert codes_by_lint(A_MODULE_THAT_ACTS) == ["GC901"]
     assert codes_by_lint(A_MODULE_THAT_ACTS.replace("DDP(self.net)", "nn.DataParallel(self.net)")) == []
+
+
+SHARDS = """
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+def run(model, optimizer, folder, epochs):
+    for epoch in range(epochs):
+        data = DATA
+        sampler = DistributedSampler(data)  # GC904
+        for x, y in DataLoader(data, batch_size=4, sampler=sampler):
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+"""
+
+
+def test_a_sampler_of_data_of_its_own_repeats_no_order() -> None:
+    assert told(TORCH + SHARDS.replace("DATA", "load_shard(folder, epoch)")) == set()
+    again = TORCH + SHARDS.replace("DATA", "noised(folder)")
+    assert told(again) == marked(again)

@@ -55,7 +55,9 @@ def flow_cases(
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     trial = tries(text, path)
     graphs = (case for case in graph_cases(log) if not (trial and isinstance(case[0], RetainedGraph)))
-    cases = (*loss_cases(log), *graphs, *write_cases(log), *(() if trial else kept_cases(log)))
+    # What a test gives to a loss is mostly made up.
+    learned = () if trial else (*loss_cases(log), *kept_cases(log))
+    cases = (*learned, *graphs, *write_cases(log))
     # What it gives to a loss of the project for a try is no fault of that.
     own = tuple(case for case in cases if _place(case[0]).path == path or (not trial and _is_told_here(case)))
     if beside is not None:

@@ -46,7 +46,7 @@ def read(tree: ast.Module, text: str, path: str) -> Iterator[ShardedShuffle]:
             about = [name, *names_in(node.value)]
             for call in _made_by(node.value):
                 shuffled = _shuffles(call, makers) or _shuffles_when_asked(call, makers, scope, tree)
-                if shuffled and not any(_HELD_OUT.search(name) for name in about):
+                if shuffled and not any(_HELD_OUT.search(name) for name in about) and not _anew(call, scope):
                     yield ShardedShuffle(scope.at(call, path), None)
 
 
@@ -60,6 +60,19 @@ def _evaluates(scope: Scope, tree: ast.Module) -> bool:
         if last_name(call.func) == _name(scope)
     ]
     return bool(asking) and all(_HELD_OUT.search(said) and not _TRAINS.search(said) for said in asking)
+
+
+def _anew(call: ast.Call, scope: Scope) -> bool:
+    """`for epoch in ...: data = load(epoch)`: what is read once for an epoch has no order to repeat."""
+    names = set(names_in(call))
+    for loop in scope.nodes:
+        if isinstance(loop, ast.For) and call in nodes_in(loop):
+            counts = set(names_in(loop.target))
+            for node in nodes_in(loop):
+                if isinstance(node, ast.Assign) and names & set(names_in(node.targets[0])):
+                    if counts & set(names_in(node.value)):
+                        return True
+    return False
 
 
 def _called_otherwise(tree: ast.Module) -> set[str]:
