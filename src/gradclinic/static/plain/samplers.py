@@ -65,14 +65,14 @@ def _evaluates(scope: Scope, tree: ast.Module) -> bool:
 def _anew(call: ast.Call, scope: Scope) -> bool:
     """`for epoch in ...: data = load(epoch)`: what is read once for an epoch has no order to repeat."""
     names = set(names_in(call))
-    for loop in scope.nodes:
-        if isinstance(loop, ast.For) and call in nodes_in(loop):
-            counts = set(names_in(loop.target))
-            for node in nodes_in(loop):
-                if isinstance(node, ast.Assign) and names & set(names_in(node.targets[0])):
-                    if counts & set(names_in(node.value)):
-                        return True
-    return False
+    loops = [loop for loop in scope.nodes if isinstance(loop, ast.For) and call in nodes_in(loop)]
+    return any(
+        isinstance(node, ast.Assign)
+        and names & set(names_in(node.targets[0]))
+        and set(names_in(loop.target)) & set(names_in(node.value))
+        for loop in loops
+        for node in nodes_in(loop)
+    )
 
 
 def _called_otherwise(tree: ast.Module) -> set[str]:
