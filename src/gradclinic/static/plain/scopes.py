@@ -13,6 +13,8 @@ from gradclinic.static import words
 from gradclinic.static.syntax import children, names_in, nodes_in
 
 _LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
+_LEAVES = frozenset({ast.Name, ast.Constant})
+_FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
 
 
 @record
@@ -57,15 +59,15 @@ def _collect(
     """What is written inside `owner`, with the functions there put among those that wait."""
     for node in children(owner):
         kind = type(node)
-        if kind is ast.Name or kind is ast.Constant:
+        if kind in _LEAVES:
             continue
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            waiting.append((f"{prefix}{node.name}", node))
+        if kind in _FUNCTIONS:
+            waiting.append((f"{prefix}{node.name}", node))  # type: ignore[attr-defined]
             continue
         scope.nodes.append(node)
         if looped and kind is ast.Call:
             scope.looped.add(node)
-        within = f"{prefix}{node.name}." if isinstance(node, ast.ClassDef) else prefix
+        within = f"{prefix}{node.name}." if kind is ast.ClassDef else prefix  # type: ignore[attr-defined]
         _collect(node, scope, waiting, within, looped=looped or kind in _LOOPS)
 
 
