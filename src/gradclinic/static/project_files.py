@@ -17,6 +17,8 @@ MOST_HOPS = 3
 """From a package to the module that it takes a name from."""
 ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py"})
 LARGEST = 200_000
+_OF_SOURCES = ("src", "lib")
+"""Folders that many a project puts on the path."""
 _FRAMEWORKS = frozenset({"accelerate", "deepspeed", "lightning_fabric", "pytorch_lightning"})
 """What they do is known, and is not read out of their source where that lies beside the examples: names that
 no project has for a folder of its own."""
@@ -101,7 +103,8 @@ def _starts(folder: str) -> tuple[str, ...]:
     """Where imports may start from: its own folder and those above it, up to the root of the project."""
     starts: list[str] = []
     for _ in range(MOST_LEVELS):
-        starts += (folder, os.path.join(folder, "src"), os.path.join(folder, "lib"))
+        held = entries(folder)
+        starts += (folder, *(os.path.join(folder, inner) for inner in _OF_SOURCES if inner in held))
         if is_root(folder) or above(folder) == folder:
             break
         folder = above(folder)
