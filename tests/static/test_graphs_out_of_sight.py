@@ -236,3 +236,28 @@ def test_what_a_constructor_computes_with_a_part_out_of_sight_is_gone_through_ag
 def test_what_it_computes_of_numbers_is_not() -> None:
     source = TORCH + RUN_ONCE.replace("FIRST", "torch.zeros(8)")
     assert told(source) == marked(source)
+
+
+MADE_OF_THE_BATCH = """
+from project import prepare
+
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    kept = BEFORE
+    for batch in loader:
+        inputs = prepare(GIVEN)
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(inputs), batch["y"])
+        loss.backward(retain_graph=True)  # GC209
+        optimizer.step()
+"""
+
+
+def test_what_a_call_makes_of_the_batch_is_shared_by_no_other() -> None:
+    source = TORCH + MADE_OF_THE_BATCH.replace("BEFORE", "None").replace("GIVEN", "batch")
+    assert told(source) == marked(source)
+
+
+def test_what_it_makes_of_something_kept_may_be() -> None:
+    source = MADE_OF_THE_BATCH.replace("BEFORE", "prepare(loader)").replace("GIVEN", "kept")
+    assert told(TORCH + source) == set()

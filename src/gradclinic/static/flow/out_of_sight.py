@@ -16,6 +16,7 @@ from gradclinic.static.flow.values import (
     shade_of,
     shadowed,
 )
+from gradclinic.static.syntax import names_in
 from gradclinic.static.values import Unknown, Value
 from gradclinic.static.walk import Arguments
 
@@ -50,7 +51,8 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
         return Unknown(f"{path}()")
     if not may:
         run = _runs_a_part(machine, node) and not machine.no_grad
-        return shadowed(f"{path}()") if run else Unknown(f"{path}()")
+        made = f"{path}(){_OF_BATCH if _is_given_a_batch(machine, values, node) else ''}"
+        return shadowed(made) if run else Unknown(made)
     # Without gradients it makes no graph, but may give back what it was given.
     return made_of(f"{path}()", *values) if machine.no_grad else made_of(f"{path}()", func, *values)
 
@@ -60,6 +62,17 @@ def _runs_a_part(machine: Machine, node: ast.Call) -> bool:
     if not machine.frame.qualname.endswith(".__init__") or not isinstance(node.func, ast.Attribute):
         return False
     return isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
+
+
+def _is_given_a_batch(machine: Machine, values: list[Value], node: ast.Call) -> bool:
+    """`inputs = prepare(batch)` in the loop over the batches, or `prepare(inputs)` of what came out of it."""
+    if any(isinstance(value, Unknown) and _OF_BATCH in value.path for value in values):
+        return True
+    loop = machine.loops[-1] if machine.loops else None
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    items = set(names_in(loop.target))
+    return any(isinstance(given, ast.Name) and given.id in items for given in node.args)
 
 
 def _may_share(value: Value) -> bool:
@@ -96,6 +109,8 @@ def _is_part(func: Value, name: str) -> bool:
 
 RECURRENT = words.Pattern(r"lstm|gru\b|rnn|recurren|\bhx\b", re.I)
 """What models sound like that may remember what they computed."""
+_OF_BATCH = "<batch>"
+"""In the path of what a call has made of the data of one iteration: no other shares it."""
 _COUNTS = words.Pattern(r"(mask|lengths?|(^|_)ind(ex|ices))[()\[\]]*$", re.I)
 """Functions that give whole numbers or truths, behind which there is no graph."""
 _WHOLE = words.Pattern(
