@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from itertools import chain
 
 from gradclinic.facts import EventKind
 from gradclinic.static import methods, modes, own_clips, words
@@ -14,7 +13,7 @@ from gradclinic.static.attributes import get_attribute
 from gradclinic.static.containers import call_collection, call_unseen
 from gradclinic.static.engines import call_engine
 from gradclinic.static.forwards import compute_loss, forward
-from gradclinic.static.held import models_in, parts
+from gradclinic.static.held import models_given, models_in, parts
 from gradclinic.static.joining import joined
 from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
@@ -201,9 +200,9 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
         if words.CRITERION_NAME.search(name) and cls.find("forward") is not None:
             return Criterion(mean=None)
         held = models_in(args.all()) or NOTHING
-        layers = _with_those_of(args, layers_of_class(walk.survey, cls.node))
+        layers = layers_of_class(walk.survey, cls.node)
         keys = frozenset({walk.made(name, node)}) | held
-        instance.model = Model(keys, name, instance.attrs, Mode(True), layers)
+        instance.model = Model(keys, name, instance.attrs, Mode(True), layers, given=models_given(args.all()))
     initialise = cls.find("__init__")
     if isinstance(initialise, Func):
         quiet = instance.model is not None and not walk.can(initialise.node) & Can.ACT
@@ -214,14 +213,6 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
     else:
         _fill_fields(cls, instance, args)
     return instance.model if instance.model is not None and not _acts(walk, cls) else instance
-
-
-def _with_those_of(args: Arguments, layers: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The layers of a class and of the models that it is given, as `Head(backbone, width)` is."""
-    if layers is None:
-        return None
-    given = (part.layers or () for part in parts(args.all()) if isinstance(part, Model))
-    return tuple(dict.fromkeys((*layers, *chain.from_iterable(given))))
 
 
 def _fill_fields(cls: ClassDef, instance: Instance, args: Arguments) -> None:
