@@ -64,12 +64,16 @@ def listed(path: Path) -> Iterator[Place]:
                 continue
             where, _, file = row["source"].partition(":")
             repository, _, commit = where.partition("@")
-            yield Place(repository, commit, file, row["code"], tuple(map(int, row["lines"].split(","))))
+            lines = tuple(int(line) for line in row["lines"].split(",") if line.strip())
+            yield Place(repository, commit, file, row["code"], lines)
 
 
 def git(repository: Path, *words: str, given: bytes = b"") -> bytes:
     command = ["git", "-C", str(repository), "-c", "core.quotePath=false", *words]
-    return subprocess.run(command, input=given, capture_output=True, check=True).stdout
+    answer = subprocess.run(command, input=given, capture_output=True, check=False)
+    if answer.returncode:
+        sys.exit(f"{repository}: git {words[0]}: {answer.stderr.decode(errors='replace').strip()}")
+    return answer.stdout
 
 
 def checked_out(place: Place, repositories: Path, under: Path) -> Path:
@@ -83,24 +87,26 @@ def checked_out(place: Place, repositories: Path, under: Path) -> Path:
         sys.exit(f"{held}: {place.repository} is not there")
     tree = git(repository, "ls-tree", "-r", "-z", place.commit).decode("utf-8", "surrogateescape")
     blobs = [entry.split("\t", 1) for entry in tree.split("\0") if "\t" in entry]
-    wanted = [(meta.split()[2], name) for meta, name in blobs if name.endswith(READ) and " blob " in meta]
+    wanted = [(meta.split()[2], name) for meta, name in blobs if name.endswith(READ) and meta[:3] == "100"]
     batch = git(repository, "cat-file", "--batch", given="\n".join(key for key, _ in wanted).encode() + b"\n")
-    folder.mkdir(parents=True)
+    unfinished = Path(tempfile.mkdtemp(dir=under, prefix=".unfinished-"))
+    (unfinished / ".git").mkdir()  # where the project ends, as in a clone
     for _, name in wanted:
         header, _, batch = batch.partition(b"\n")
         if header.endswith(b" missing"):
             continue
         size = int(header.split()[2])
-        file = folder / name
+        file = unfinished / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(batch[:size])
         batch = batch[size + 1 :]
-    return folder
+    return unfinished.rename(folder)
 
 
 def told(folder: Path, path: str) -> list[Told]:
-    command = [sys.executable, "-m", "gradclinic", "lint", "--format", "json", "--fail-on", "never", path]
-    answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    # -P: what lies in the checkout is read, and never imported.
+    lint = [sys.executable, "-P", "-m", "gradclinic", "lint", "--format", "json", "--fail-on", "never"]
+    answer = subprocess.run([*lint, path], cwd=folder, capture_output=True, text=True, check=False)
     if answer.returncode or answer.stderr:
         print(f"{folder.name}:{path}: exit {answer.returncode} {answer.stderr.strip()}", file=sys.stderr)
     if not answer.stdout:
@@ -128,6 +134,7 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(JOBS) as pool:
         under = (args.checkouts or Path(scratch)).resolve()
+        under.mkdir(parents=True, exist_ok=True)
         for path in args.lists:
             places = list(listed(path))
             folders = [checked_out(place, args.repositories.resolve(), under) for place in places]
@@ -157,7 +164,7 @@ def show(path: Path, rows: list[tuple[Place, list[Told]]], near: int, verbose: b
         print(f"  {sum(1 for _, findings in alarms if findings)} of {len(right)} files with an alarm")
         for place, findings in alarms:
             for finding in findings:
-                print(f"    {place}: {finding.code} at {finding.line}")
+                print(f"    {place}: {finding}")
 
 
 if __name__ == "__main__":

@@ -323,3 +323,23 @@ def test_a_schedule_of_layers_touches_no_gradient() -> None:
     source = TORCH + MOMENTUM_OF_THE_LAYERS.replace("CLEAR", "pass")
     assert told(source) == marked(source)
     assert told(TORCH + MOMENTUM_OF_THE_LAYERS.replace("CLEAR", "optimizer.zero_grad()")) == set()
+
+
+@pytest.mark.parametrize(
+    "way", ["step = engine.step", "step = partial(engine.step)", "step = lambda: engine.step()"]
+)
+def test_a_step_may_be_called_by_another_name(way: str) -> None:
+    source = f"""
+    import deepspeed
+    from functools import partial
+
+    def run(net, args, loader):
+        engine, *_ = deepspeed.initialize(model=net, args=args)
+        backward = engine.backward
+        {way}
+        for x, y in loader:
+            backward(F.mse_loss(engine(x), y))
+            step()
+            getattr(engine, "step")()
+    """
+    assert told(TORCH + dedent(source)) == set()

@@ -336,6 +336,7 @@ def run(model, loader, epochs):
     [
         ("get_constant_schedule(optimizer)", set()),
         ("torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)", set()),
+        ("torch.optim.lr_scheduler.LambdaLR(optimizer, lr_lambda=lambda _: 1.0)", set()),
         ("torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.9**step)", {"GC114"}),
         ("get_linear_schedule_with_warmup(optimizer, 10, 100)", {"GC114"}),
     ],
@@ -362,7 +363,8 @@ def FUNCTION(model, loader):
 
 
 @pytest.mark.parametrize(
-    ("function", "codes"), [("lr_find", set()), ("find_learning_rate", set()), ("train", {"GC112"})]
+    ("function", "codes"),
+    [("lr_find", set()), ("find_learning_rate", set()), ("train", {"GC112"}), ("train_lr_range", {"GC112"})],
 )
 def test_a_sweep_over_rates_begins_with_any_of_them(function: str, codes: set[str]) -> None:
     assert {code for code, _ in told(TORCH + A_SWEEP.replace("FUNCTION", function))} == codes

@@ -44,3 +44,23 @@ def test_what_a_test_gives_to_a_loss_is_made_up() -> None:
     )
     assert {finding.code for finding in judge([observe_source(source, "test_clipping.py")])} == set()
     assert "GC401" in {finding.code for finding in judge([observe_source(source, "clipping.py")])}
+
+
+@pytest.mark.parametrize(
+    ("test", "codes"),
+    [
+        ("class LoopTest(unittest.TestCase):\n    def testLoop(self):", set()),
+        ("def testLoop():\n    if True:", set()),
+        ("def test_epoch(model, loader):\n    if True:", {"GC401"}),
+    ],
+)
+def test_who_is_called_with_nothing_or_by_a_framework_tests(test: str, codes: set[str]) -> None:
+    source = TORCH + f"""
+import unittest as framework
+
+{test}
+        model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
+        F.cross_entropy(model(torch.rand(2, 4)), torch.tensor([0, 1])).backward()
+"""
+    source = source.replace("import unittest as framework\n", "") if codes else source
+    assert {finding.code for finding in judge([observe_source(source, "train_test.py")])} - {"GC410"} == codes

@@ -65,20 +65,3 @@ def test_the_default_of_an_option_tells_the_decay():
     build = "optimizer = torch.optim.Adam(model.parameters(), weight_decay=args.weight_decay)\n"
     assert codes_by_lint(HEAD + option.format(0.1) + build + TRAIN) == ["GC304"]
     assert codes_by_lint(HEAD + option.format(0) + build + TRAIN) == []
-
-
-DECAY_BY_DEFAULT = """
-def train(model, loader, lr=0.1, weight_decay={}):
-    optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay)
-    for x, y in loader:
-        optimizer.zero_grad()
-        F.mse_loss(model(x), y).backward()
-        optimizer.step()
-"""
-
-
-def test_a_parameter_that_nobody_gives_is_what_it_is_by_default() -> None:
-    assert codes_by_lint(HEAD + DECAY_BY_DEFAULT.format(0.01)) == ["GC304"]
-    assert codes_by_lint(HEAD + DECAY_BY_DEFAULT.format(0.0)) == []
-    given = "\ntrain(nn.Linear(4, 1), [], weight_decay=0.0)\n"
-    assert codes_by_lint(HEAD + DECAY_BY_DEFAULT.format(0.01) + given) == []

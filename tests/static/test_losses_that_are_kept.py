@@ -238,24 +238,3 @@ def test_what_a_function_is_given_and_adds_to_is_kept_by_others() -> None:
         "def grown(total, loss):\n    total = total + loss\n    return total\n",
     )
     assert told(program) == marked(program)
-
-
-GIVEN_WITH_ITS_SCORES = """
-from project import compute
-
-def train(model, loader, optimizer):
-    losses = []
-    for batch in loader:
-        loss, scores = compute(model, batch)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(KEPT)  # GC212
-    return losses
-"""
-
-
-def test_a_loss_that_comes_with_its_scores_is_made_by_the_call_too() -> None:
-    source = TORCH + GIVEN_WITH_ITS_SCORES.replace("KEPT", "loss")
-    assert told(source) == marked(source)
-    assert told(TORCH + GIVEN_WITH_ITS_SCORES.replace("KEPT", "loss.item()")) == set()

@@ -82,3 +82,12 @@ def test_what_stays_hidden_costs_no_path():
         return "on" if choices.decide("fast") else "off"
 
     assert explore(runs, lambda waiting: True, lambda outcome: outcome) == ["on", "on", "off"]
+
+
+def test_many_conditions_that_hide_the_same_one_do_not_crowd_each_other_out():
+    def acts(choices: Choices) -> tuple[str, ...]:
+        choices.decide("quiet")
+        asked = [name for name in map(str, range(40)) if not choices.decide(name)]
+        return tuple(name for name in asked if not choices.decide("quiet"))
+
+    assert explore(acts, lambda waiting: True, lambda outcome: outcome)

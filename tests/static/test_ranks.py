@@ -217,5 +217,8 @@ def run(model, optimizer, folder, epochs):
 
 def test_a_sampler_of_data_of_its_own_repeats_no_order() -> None:
     assert told(TORCH + SHARDS.replace("DATA", "load_shard(folder, epoch)")) == set()
-    again = TORCH + SHARDS.replace("DATA", "noised(folder)")
-    assert told(again) == marked(again)
+    at_once = SHARDS.replace("DATA", "None").replace("Sampler(data)", "Sampler(load_shard(folder, epoch))")
+    assert told(TORCH + at_once) == set()
+    for again in ("noised(folder)", "folder.data; folder.rate = 0.1 * 0.9**epoch"):
+        source = TORCH + SHARDS.replace("DATA", again)
+        assert told(source) == marked(source)

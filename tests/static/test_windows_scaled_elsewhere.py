@@ -42,6 +42,8 @@ MADE_UP_FOR = [
     {"rate": "args.lr *= args.batch_size / 16"},
     {"rate": "cfg.SOLVER.BASE_LR *= args.batch_size / default_batch_size", "lr": "cfg.SOLVER.BASE_LR"},
     {"rate": "lr = args.base_lr * args.batch_size / 256", "lr": "lr"},
+    {"lr": "0.1 * args.batch_size / 256"},
+    {"rate": "cfg['BASE_LR'] = cfg['BASE_LR'] / k", "lr": "cfg['BASE_LR']"},
     {"params": "[{'params': model.parameters(), 'lr': args.lr / k}]"},
     {"after": "for group in optimizer.param_groups: group['lr'] /= k"},
     {"after": "for group in optimizer.param_groups: group['lr'] = args.lr / k"},
@@ -65,6 +67,9 @@ NOT_MADE_UP_FOR = [
     {"lr": "args.lr / 10"},
     {"lr": "args.lr / args.world_size"},
     {"rate": "print(args.samples / k)"},
+    {"rate": "batch_size = args.batch_size * k; rate = args.lr * batch_size / 256", "lr": "rate"},
+    {"after": "args.lr = args.base * (1 - args.batch_size * args.done / args.samples)"},
+    {"after": "warmup_lr = linear(args.batch_size * 10)"},
     {"divide": "print(loss.item() / k)"},
     {"backward": "loss.backward(None)"},
 ]

@@ -13,7 +13,7 @@ from gradclinic.static.attributes import get_attribute
 from gradclinic.static.containers import call_collection, call_unseen
 from gradclinic.static.engines import call_engine
 from gradclinic.static.forwards import compute_loss, forward
-from gradclinic.static.held import models_given, models_in, parts
+from gradclinic.static.held import models_in, parts
 from gradclinic.static.joining import joined
 from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
@@ -202,7 +202,7 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
         held = models_in(args.all()) or NOTHING
         layers = layers_of_class(walk.survey, cls.node)
         keys = frozenset({walk.made(name, node)}) | held
-        instance.model = Model(keys, name, instance.attrs, Mode(True), layers, given=models_given(args.all()))
+        instance.model = Model(keys, name, instance.attrs, Mode(True), layers)
     initialise = cls.find("__init__")
     if isinstance(initialise, Func):
         quiet = instance.model is not None and not walk.can(initialise.node) & Can.ACT

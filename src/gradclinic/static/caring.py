@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 from gradclinic.facts import Event
 from gradclinic.static.elsewhere import class_elsewhere, layers_spoken_of, some_layer_minds
 from gradclinic.static.project_files import file_of
@@ -20,18 +18,9 @@ def minds(forward: Event) -> bool:
 def layers_of(forward: Event) -> tuple[str, ...] | None:
     """Those that care for the mode, wherever the class of the model stands; None when that is not known."""
     attrs = forward.attrs
-    own = _layers_elsewhere(*attrs["origin"]) if "origin" in attrs else attrs.get("layers")
-    if own is None or "given" not in attrs:
-        return own
-    given = (
-        _layers_elsewhere(origin, forward.where.path) if layers is None else layers
-        for layers, origin in attrs["given"]
-    )
-    return tuple(dict.fromkeys((*own, *chain.from_iterable(layers or () for layers in given))))
-
-
-def _layers_elsewhere(name: str, path: str) -> tuple[str, ...] | None:
-    seen = class_elsewhere(name, path)
+    if "origin" not in attrs:
+        return attrs.get("layers")
+    seen = class_elsewhere(*attrs["origin"])
     return seen.layers if seen is not None else None
 
 

@@ -43,17 +43,17 @@ def evaluations(paths: Iterable[Tape], beside: Iterable[Tape] = ()) -> list[Mode
 def measured_only(measuring: Iterable[Tape], training: Iterable[Tape]) -> list[ModeOfTraining | Evaluation]:
     """What functions that measure and train nothing show of the loop that others of the file train by:
     `def test(self): self.run(self.test_data, train=False)`."""
-    trained = {
+    trained = frozenset(
         (event.actor, event.where)
         for tape in training
         for event in tape.of_kind(EventKind.FORWARD)
         if _goes_backward(tape, event)
-    }
+    )
     verdicts = [_measured_only(tape, trained) for tape in measuring if EventKind.OPAQUE not in tape.kinds]
     return _first_of_each(_agreed(verdicts))
 
 
-def _measured_only(tape: Tape, trained: set[tuple[str | None, Location]]) -> Verdicts:
+def _measured_only(tape: Tape, trained: Trained) -> Verdicts:
     """Only of their graphs: whoever calls them may have set the mode."""
     places = [(event.actor, event.where) for event in tape.of_kind(EventKind.FORWARD)]
     verdicts: Verdicts = {}
@@ -62,10 +62,9 @@ def _measured_only(tape: Tape, trained: set[tuple[str | None, Location]]) -> Ver
             continue
         useless = event.attrs["graph"] and "doubtful" not in event.attrs and not differentiates(event)
         evidence = "a loop that trains elsewhere, and nothing here"
-        verdicts[event.where, None] = (
-            Evaluation(
-                event.actor or "model", event.where, None, False, True, (), evidence, called_in_sight=False
-            )
+        at = _told_at(event, trained)
+        verdicts[at, None] = (
+            Evaluation(event.actor or "model", at, None, False, True, (), evidence, called_in_sight=False)
             if useless
             else None
         )

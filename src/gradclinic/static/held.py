@@ -93,8 +93,3 @@ def items_by_name(value: Value) -> dict[str, Value]:
         return {key: item for key, item in value.items.items() if isinstance(key, str)}
     attrs = value.attrs if isinstance(value, Unknown) else {}
     return {key[2:-2]: item for key, item in attrs.items() if key.startswith("['") and key.endswith("']")}
-
-
-def models_given(values: Iterable[Value | None]) -> tuple[Model, ...]:
-    """The models among them, which are parts of what they are given to: `Head(backbone, width)`."""
-    return tuple(part for part in parts(values) if isinstance(part, Model))

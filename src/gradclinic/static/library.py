@@ -14,7 +14,7 @@ from gradclinic.static.forwards import compute_loss
 from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import act_on_gradient, assign_gradient
 from gradclinic.static.handing import run_given
-from gradclinic.static.held import models_given, models_in, parts
+from gradclinic.static.held import models_in, parts
 from gradclinic.static.layers import layers_of_call, layers_of_torchvision
 from gradclinic.static.opaque import build, call_outside, clip_parameters
 from gradclinic.static.ranks import REPLICATES, is_wrapper, wrap
@@ -95,7 +95,6 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
     if isinstance(made, Model):
         # What it went in by it may come out by, and be more than it was.
         made.origin = "" if any(made is value for value in args.all()) else name
-        made.given = models_given(args.all()) if made.origin else made.given
         layers = layers_of_torchvision(made.origin)
         if layers is not None:
             made.mode, made.layers = Mode(True), layers

@@ -192,7 +192,8 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
     if attr == "zero_grad":
         walk.emit(EventKind.ZERO_GRAD, node, actor=base.name, models=base.whole())
         return NONE
-    if attr == "step" and words.SCHEDULE_NAME.search(last_name(node.func.value)):  # type: ignore[attr-defined]
+    called_on = last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+    if attr == "step" and words.SCHEDULE_NAME.search(called_on):
         return NONE  # `bn_scheduler.step()` sets the momentum of the layers that it was given
     if attr in ("backward", "step"):
         return frameworks.call_engine(walk, base, attr, args, node)

@@ -177,8 +177,6 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         attrs["layers"] = model.layers
     elif model.origin:
         attrs["origin"] = (model.origin, walk.path)
-    if model.given:
-        attrs["given"] = tuple((part.layers, part.origin) for part in model.given)
     if model.mode.untouched and not mixed and not _asks_others(walk):
         attrs["as_made"] = True
     if not walk.no_grad and not walk.sweeps and _may_need_graph(walk):

@@ -15,8 +15,8 @@ from gradclinic.static.callers import trainers_of
 from gradclinic.static.imports import Find, imported
 from gradclinic.static.legacy import check
 from gradclinic.static.model_ends import may_end
+from gradclinic.static.of_tests import is_test
 from gradclinic.static.plain import plain_facts, plainly_may_tell
-from gradclinic.static.test_files import tests
 from gradclinic.static.trees import tree_of
 from gradclinic.static.values import Module
 
@@ -128,7 +128,7 @@ def _asked(text: str, path: str) -> _Asked:
     code, unquoted = bare_and_unquoted(text)
     # If only in a remark: a file that is handed a model need not import torch.
     torch = "torch" in text
-    trains = any(word in code for word in (*_HAPPENS, *_DRIVES)) and not tests(code, path)
+    trains = any(word in code for word in (*_HAPPENS, *_DRIVES)) and not is_test(code, path)
     return _Asked(
         torch and plainly_may_tell(code), trains, trains and acts(code), torch and _computes(code, unquoted)
     )

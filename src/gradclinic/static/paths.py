@@ -62,8 +62,11 @@ def explore(
             telling[flipped] = {c: a for c, a in before(origin.choices, flipped).items() if not a}
             continue
         for other in uncovered(origin, path, flipped):
-            choices = Choices({**path.choices.asked, other: False, flipped: False})
-            if len(walked) < MOST_PATHS and afford(len(waiting) + 1):
+            forced = {**path.choices.asked, other: False, flipped: False}
+            known_to_come = any(all(forced.get(c, a) == a for c, a in taken) for taken in walked)
+            # What waits comes first: no time for all of that would be none for what has been seen.
+            if not known_to_come and len(walked) + len(waiting) < MOST_PATHS and afford(len(waiting) + 1):
+                choices = Choices(forced)
                 outcomes.append(walk(choices))
                 note(Path(choices, shape(outcomes[-1])))
     if waiting:

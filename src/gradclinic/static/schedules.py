@@ -125,8 +125,10 @@ def _is_constant(name: str, built: ast.AST) -> bool:
     """Whether the rate is the same whether it is advanced or not: `LambdaLR(optimizer, lambda step: 1.0)`."""
     if name == "get_constant_schedule":
         return True
-    given = built.args[1:] if name == "LambdaLR" and isinstance(built, ast.Call) else []
-    return bool(given) and isinstance(given[0], ast.Lambda) and isinstance(given[0].body, ast.Constant)
+    if name != "LambdaLR" or not isinstance(built, ast.Call):
+        return False
+    given = [*built.args[1:2], *(keyword.value for keyword in built.keywords if keyword.arg == "lr_lambda")]
+    return any(isinstance(one, ast.Lambda) and isinstance(one.body, ast.Constant) for one in given)
 
 
 def _length(name: str, args: Arguments) -> Value | None:

@@ -1,8 +1,6 @@
-"""Numbers a program is set to: literals, constants, defaults of its command line and of functions."""
+"""Numbers a program is set to: literals, constants of the file, defaults of its command line."""
 
 from __future__ import annotations
-
-import ast
 
 from gradclinic.static.held import parts
 from gradclinic.static.values import Const, Map, Num, Unknown, Value
@@ -52,22 +50,5 @@ def _number(walk: Walk, value: Value | None) -> float | None:
     if isinstance(value, Const):
         return float(value.value) if isinstance(value.value, (int, float)) else None
     if isinstance(value, Unknown):
-        default = _default(walk, value.path)
-        return walk.survey.defaults.get(value.path.rpartition(".")[2]) if default is None else default
+        return walk.survey.defaults.get(value.path.rpartition(".")[2])
     return None
-
-
-def _default(walk: Walk, name: str) -> float | None:
-    """Of a parameter of the function that is walked, where nobody in sight gives anything else."""
-    function = walk.active[-1] if walk.active else None
-    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return None
-    taken = function.args
-    plain = [*taken.posonlyargs, *taken.args]
-    pairs = [
-        *zip(reversed(plain), reversed(taken.defaults), strict=False),
-        *zip(taken.kwonlyargs, taken.kw_defaults, strict=True),
-    ]
-    given = next((default for parameter, default in pairs if parameter.arg == name), None)
-    number = given.value if isinstance(given, ast.Constant) else None
-    return float(number) if type(number) in (int, float) else None  # type: ignore[arg-type]

@@ -243,8 +243,6 @@ class Model(Value):
     """What was called to make it, where that is imported."""
     unseen: bool = False
     """Some of what it was made of is not in sight, and may be parts of another model."""
-    given: tuple[Model, ...] = ()
-    """The models that it was made of."""
 
     def wrapped(self, name: str) -> Model:
         """The coat is another object than the model inside: a call of it also averages gradients."""

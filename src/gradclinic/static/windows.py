@@ -12,8 +12,12 @@ from gradclinic.static.syntax import last_name, names_in, nodes_in
 _RATE = words.Pattern(r"lr$|learning_?rate$|^lr_[a-z]+$")
 _FACTORS = words.Pattern(r"^(LambdaLR|MultiplicativeLR|ConstantLR|LinearLR)$")
 """Schedules that multiply the rate by what they are given."""
-_BATCH = words.Pattern(r"^(?!.*(effective|total|global|full)).*batch_?size|^ims_per_batch$", re.I)
+_BATCH = words.Pattern(r"^(?!.*(effective|total|global|full)).*batch_?size$|^ims_per_batch$|^bsz?$", re.I)
 """What counts the samples of one batch, not of a window."""
+_OF_RATES = words.Pattern(
+    r"lr|learning_rate|gpu|world_size|^(self|args?|cfg|config|opts?|hparams|solver|train|float)$", re.I
+)
+"""What else may stand in a rate that is made for the size of a batch."""
 _TELLING = frozenset({ast.Assign, ast.BinOp, ast.Call, ast.Assert, ast.If})
 """Where it may be said that windows are whole."""
 
@@ -21,9 +25,44 @@ _TELLING = frozenset({ast.Assign, ast.BinOp, ast.Call, ast.Assert, ast.If})
 def divides_rate(trees: Iterable[ast.Module], windows: Collection[str]) -> bool:
     """Whether a rate is divided by what counts the batches of a window; `windows` are names it has.
 
-    A rate that is made for the size of one batch is one for as many of them as are summed.
+    A rate that is made for the size of one batch is one for as many of them as are summed, unless what is
+    called so is the size of a window.
     """
-    return any(_divides(node, windows) for tree in trees for node in nodes_in(tree))
+    nodes = [node for tree in trees for node in nodes_in(tree)]
+    if any(_divides(node, windows) for node in nodes):
+        return True
+    return any(map(_follows_batch, nodes)) and not any(_is_window(node, windows) for node in nodes)
+
+
+def _follows_batch(node: ast.AST) -> bool:
+    """`lr = base_lr * batch_size / 256`, `args.lr *= batch_size / 16`, `SGD(given, lr=0.1 * batch_size)`"""
+    if isinstance(node, ast.Assign):
+        return any(map(_is_rate, node.targets)) and _is_of_batch(node.value)
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, ast.Mult) and _is_rate(node.target) and _is_of_batch(node.value)
+    return (
+        isinstance(node, ast.keyword)
+        and node.arg is not None
+        and bool(_RATE.search(node.arg))
+        and _is_of_batch(node.value)
+    )
+
+
+def _is_of_batch(value: ast.expr) -> bool:
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Mult, ast.Div)):
+        return False
+    names = names_in(value)
+    sizes = [name for name in names if _BATCH.search(name)]
+    return bool(sizes) and all(_BATCH.search(name) or _OF_RATES.search(name) for name in names)
+
+
+def _is_window(node: ast.AST, windows: Collection[str]) -> bool:
+    """`batch_size = args.batch_size * args.accumulate`"""
+    return (
+        isinstance(node, ast.Assign)
+        and any(_BATCH.search(last_name(target)) for target in node.targets)
+        and _speaks_of(node.value, windows)
+    )
 
 
 def keeps_whole(trees: Iterable[ast.Module], windows: Collection[str]) -> bool:
@@ -81,11 +120,9 @@ def _divides(node: ast.AST, windows: Collection[str]) -> bool:
     if isinstance(node, ast.keyword):
         return node.arg is not None and bool(_RATE.search(node.arg)) and _by_window(node.value, windows)
     if isinstance(node, ast.Assign):
-        for_it = _by_window(node.value, windows) or _by_batch(node.value, windows)
-        return for_it and any(map(_is_rate, node.targets))
+        return any(map(_is_rate, node.targets)) and _by_window(node.value, windows)
     if isinstance(node, ast.AugAssign):
         by = isinstance(node.op, ast.Div) and _speaks_of(node.value, windows)
-        by = by or (isinstance(node.op, ast.Mult) and _by_batch(node.value, windows))
         return _is_rate(node.target) and (by or _by_window(node.value, windows))
     if isinstance(node, ast.Dict):
         rates = [value for key, value in zip(node.keys, node.values, strict=True) if _is_named_rate(key)]
@@ -105,16 +142,6 @@ def _by_window(value: ast.expr, windows: Collection[str]) -> bool:
     )
 
 
-def _by_batch(value: ast.expr, windows: Collection[str]) -> bool:
-    """`lr * batch_size / 256`"""
-    return not _speaks_of(value, windows) and any(
-        isinstance(part, ast.BinOp)
-        and isinstance(part.op, (ast.Mult, ast.Div))
-        and any(map(_BATCH.search, names_in(part.left)))
-        for part in nodes_in(value)
-    )
-
-
 def _speaks_of(node: ast.expr, windows: Collection[str]) -> bool:
     return any(name in windows or words.ACCUMULATION_NAME.search(name) for name in names_in(node))
 
@@ -126,4 +153,5 @@ def _is_rate(target: ast.expr) -> bool:
 
 
 def _is_named_rate(key: ast.expr | None) -> bool:
-    return isinstance(key, ast.Constant) and isinstance(key.value, str) and bool(_RATE.search(key.value))
+    named = key.value if isinstance(key, ast.Constant) else None
+    return isinstance(named, str) and bool(_RATE.search(named.lower()))

@@ -28,6 +28,7 @@ run is resumed.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -48,7 +49,9 @@ rule = Rule(
     needs=(EventKind.SCHEDULE, EventKind.STEP),
 )
 
-_FINDS_RATE = re.compile(r"lr_?find|find_?(lr|(learning_?)?rate)|lr_?range|range_?test", re.I)
+_FINDS_RATE = re.compile(
+    r"(^|[._])(lr_?find(er)?|find_?lr|find_(best_)?(learning_)?rate|range_test)($|[._])", re.I
+)
 
 BAD = """
 import torch
@@ -157,7 +160,8 @@ def advanced_too_early(tape: Tape) -> Iterator[Finding]:
 
 def _looks_for_a_rate(tick: Event) -> bool:
     """Whether it sweeps the rates to find one: which of them the first batch gets is all the same."""
-    return _FINDS_RATE.search(f"{tick.where.path}:{tick.where.function}") is not None
+    stem = os.path.basename(tick.where.path)
+    return any(map(_FINDS_RATE.search, (stem, tick.where.function or "")))
 
 
 def _waits(tick: Event, steps: tuple[Event, ...]) -> bool:

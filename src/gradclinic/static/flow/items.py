@@ -176,11 +176,4 @@ def spread(value: Value, targets: list[ast.expr]) -> list[Value]:
         ]
     if isinstance(value, Weights):
         return [value] * len(targets)
-    return [found_in(value, made_of(_called(value, target), value)) for target in targets]
-
-
-def _called(value: Value, target: ast.expr) -> str:
-    """`loss, scores = compute(model, batch)` is made by a call as `loss = compute(model, batch)` is."""
-    name = last_name(target)
-    made = isinstance(value, Unknown) and "()" in value.path
-    return f"{name}()" if made and words.LOSS_NAME.search(name) else name
+    return [found_in(value, made_of(last_name(target), value)) for target in targets]

@@ -18,7 +18,7 @@ from gradclinic.static.flow.loss_facts import loss_cases
 from gradclinic.static.flow.machine import MOST_STEPS, MOST_STEPS_ELSEWHERE, Log, Machine
 from gradclinic.static.flow.statements import execute
 from gradclinic.static.flow.write_facts import write_cases
-from gradclinic.static.test_files import tries
+from gradclinic.static.of_tests import is_trial
 from gradclinic.static.values import Frame
 
 Cases = tuple[tuple[object, ...], ...]
@@ -53,7 +53,7 @@ def flow_cases(
     log.remembers = bool(log.uses) and bool(log.marks) and remembers(log, text)
     log.rescales = bool(_RESCALES.search(text))
     # A test goes a few steps, and may well retain and keep what it wants to look at.
-    trial = tries(text, path)
+    trial = is_trial(text, path)
     graphs = (case for case in graph_cases(log) if not (trial and isinstance(case[0], RetainedGraph)))
     # What a test gives to a loss is mostly made up.
     learned = () if trial else (*loss_cases(log), *kept_cases(log))
@@ -92,7 +92,7 @@ def _kept_for_callers(
     tree: ast.Module, text: str, path: str, asked: set[Location]
 ) -> Iterator[tuple[object, ...]]:
     """Graphs that the file keeps for nobody, whoever of all that call its functions does so."""
-    callers = callers_of(path) if asked and not tries(text, path) else []
+    callers = callers_of(path) if asked and not is_trial(text, path) else []
     if len(callers) == MOST_CALLERS:
         return  # and there may be more
     told: set[Location] = set()

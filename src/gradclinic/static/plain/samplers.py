@@ -64,15 +64,23 @@ def _evaluates(scope: Scope, tree: ast.Module) -> bool:
 
 def _anew(call: ast.Call, scope: Scope) -> bool:
     """`for epoch in ...: data = load(epoch)`: what is read once for an epoch has no order to repeat."""
-    names = set(names_in(call))
+    given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "dataset")]
     loops = [loop for loop in scope.nodes if isinstance(loop, ast.For) and call in nodes_in(loop)]
     return any(
-        isinstance(node, ast.Assign)
-        and names & set(names_in(node.targets[0]))
-        and set(names_in(loop.target)) & set(names_in(node.value))
+        set(names_in(loop.target)) & set(names_in(value))
         for loop in loops
-        for node in nodes_in(loop)
+        for data in given
+        for value in (data, *_given_to(data, loop))
     )
+
+
+def _given_to(data: ast.expr, loop: ast.For) -> Iterator[ast.expr]:
+    """What is given to that very name in the loop."""
+    for node in nodes_in(loop):
+        targets = node.targets if isinstance(node, ast.Assign) else ()
+        if isinstance(data, ast.Name) and any(isinstance(t, ast.Name) and t.id == data.id for t in targets):
+            assert isinstance(node, ast.Assign)
+            yield node.value
 
 
 def _called_otherwise(tree: ast.Module) -> set[str]:
