@@ -16,7 +16,8 @@ evaluation needs a smaller batch than training, and time for recording it.
 
 ## Known limits
 Evaluations that need gradients themselves, such as forces, are left alone. A note, not a warning,
-for a function of which no caller is in sight: that one may switch gradients off.
+for a function of which no caller is in sight: that one may switch gradients off. Told is the first
+forward of the evaluation; of a helper that training calls too, the call of it.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ Lowering the learning rate by K: clipping, weight decay and every later change o
 ## Known limits
 Adam and its kin cancel a constant factor, so for them this is a warning: the factor still shifts
 `eps`, clipping and logged norms. Summed losses, gradients divided by hand and losses from
-functions that cannot be followed are not judged.
+functions that cannot be followed are not judged, nor are programs whose rate is made for the size of
+one batch, as `lr * batch_size / 256`: the sum over a window is what such a rate is for.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ Silencing torch's warning, or calling `optimizer.step()` once before training be
 ## Known limits
 Schedules that set the rate from a number passed to `step(epoch)`, and schedules that are not
 torch's, may be called first on purpose and are not judged. Neither are ticks made up for when a
-run is resumed.
+run is resumed, and functions that by their name look for a rate: those sweep over many.
 """
 
 from __future__ import annotations

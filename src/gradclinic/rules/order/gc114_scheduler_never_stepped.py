@@ -16,7 +16,8 @@ Call `scheduler.step()` after `optimizer.step()`, once per update or per epoch a
 Changing the base rate to make up for it.
 
 ## Known limits
-A schedule handed to code that cannot be followed, to a trainer for instance, is not judged.
+A schedule handed to code that cannot be followed, to a trainer for instance, is not judged, nor is
+one that keeps the rate as it is.
 """
 
 from __future__ import annotations
