@@ -9,7 +9,7 @@ import pytest
 
 from gradclinic.config import Config
 from gradclinic.linting import lint
-from tests.static.reading import TORCH
+from tests.static.reading import TORCH, marked, told
 
 LEARNER = TORCH + """
 class Learner:
@@ -147,3 +147,30 @@ def fit(model, optimizer, loader):
         optimizer.step()
 """
     assert found({"learner.py": LEARNER, "other.py": other}) == {"GC101"}
+
+
+A_STEP_IN_ITS_FORWARD = """
+class Step(nn.Module):
+    def __init__(self, net, optimizer):
+        super().__init__()
+        self.net, self.optimizer = net, optimizer
+
+    def forward(self, x, y):
+        loss = F.mse_loss(self.net(x), y)
+        loss.backward()  # GC101
+        self.optimizer.step()
+        return loss.detach()
+
+def fit(net, loader):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    step = Step(net, optimizer)
+    for x, y in loader:
+        CLEAR
+        step(x, y)
+"""
+
+
+def test_a_module_that_steps_has_the_optimizer_it_was_given() -> None:
+    assert told(TORCH + A_STEP_IN_ITS_FORWARD.replace("CLEAR", "optimizer.zero_grad()")) == set()
+    fault = TORCH + A_STEP_IN_ITS_FORWARD.replace("CLEAR", "pass")
+    assert told(fault) == marked(fault)

@@ -231,3 +231,53 @@ def test_eval_for_no_other_forward_freezes_statistics_from_there_on(when: str) -
     one = FOR_ANOTHER_FORWARD.replace("(loss + F.mse_loss(encoder(y), x)).backward()", "loss.backward()")
     frozen = f"if {when}: encoder.eval()"
     assert told(HEAD + one.format(epoch="pass", batch="pass", after=frozen)) == set()
+
+
+A_FROZEN_PART = """
+import torch
+import torchvision
+from torch import nn
+import torch.nn.functional as F
+
+class Probe(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.backbone = {made}
+        {then}
+        self.fc = nn.Linear(width, 10)
+
+    def forward(self, x):
+        return self.fc(self.backbone(x))
+
+def evaluate(model, loader):
+    model.eval()  # GC701
+    with torch.no_grad():
+        return sum((model(x).argmax(1) == y).sum().item() for x, y in loader)
+
+def main(train, test):
+    model = Probe(512)
+    optimizer = torch.optim.SGD(model.fc.parameters(), lr=0.1)
+    for epoch in range(10):
+        for x, y in train:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        print(evaluate(model, test))
+"""
+DROPS = "nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))"
+
+
+@pytest.mark.parametrize(
+    ("made", "then"),
+    [
+        ("torchvision.models.resnet18().eval()", "pass"),
+        (DROPS, "self.backbone.eval()"),
+    ],
+)
+def test_a_part_that_its_class_puts_into_eval_mode_is_meant_to_stay_so(made: str, then: str) -> None:
+    assert told(A_FROZEN_PART.format(made=made, then=then)) == set()
+
+
+def test_any_other_part_is_not() -> None:
+    source = A_FROZEN_PART.format(made=DROPS, then="pass")
+    assert told(source) == marked(source)

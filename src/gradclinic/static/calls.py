@@ -26,6 +26,7 @@ from gradclinic.static.syntax import is_left_open, names_in
 from gradclinic.static.values import (
     NONE,
     NOTHING,
+    ActorRef,
     Bound,
     ClassDef,
     Const,
@@ -205,7 +206,8 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
         instance.model = Model(keys, name, instance.attrs, Mode(True), layers)
     initialise = cls.find("__init__")
     if isinstance(initialise, Func):
-        quiet = instance.model is not None and not walk.can(initialise.node) & Can.ACT
+        handed = any(isinstance(part, ActorRef) for part in parts(args.all()))
+        quiet = instance.model is not None and not handed and not walk.can(initialise.node) & Can.ACT
         if not quiet:
             call_function(walk, initialise.of(instance), args, node)
     elif cls.outside_bases() or not args.all():

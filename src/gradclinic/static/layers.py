@@ -87,6 +87,7 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
     found: dict[str, None] = {}
     seen_all = True
     unused, perhaps = _made_in_vain(cls)
+    unused |= _kept_in_eval(cls)
     for node in nodes_in(cls):
         if isinstance(node, ast.Attribute) and node.attr == "training" and node not in perhaps:
             found["self.training"] = None
@@ -138,6 +139,22 @@ def _made_in_vain(cls: ast.ClassDef) -> tuple[set[ast.AST], set[ast.AST]]:
     unused = {value for name, values in made.items() if name not in spoken_of for value in values}
     perhaps = {value for name, values in made.items() if name not in always for value in values}
     return unused, perhaps | asked
+
+
+def _kept_in_eval(cls: ast.ClassDef) -> set[ast.AST]:
+    """What makes the parts that the class itself puts into eval mode, where it is made or in its `train()`:
+    `self.backbone = resnet18().eval()` is meant to stay so."""
+    own = [part for part in cls.body if getattr(part, "name", "") in ("__init__", "train")]
+    nodes = [node for method in own for node in nodes_in(method)]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and last_name(node.func) == "eval"]
+    kept = {last_name(call.func.value) for call in calls if isinstance(call.func, ast.Attribute)}
+    return {
+        part
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        if node.value in calls or last_name(node.targets[0]) in kept
+        for part in nodes_in(node.value)
+    }
 
 
 def _inside(node: ast.If) -> list[ast.AST]:
