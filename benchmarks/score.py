@@ -132,6 +132,9 @@ def main() -> None:
     parser.add_argument("--near", type=int, default=0, metavar="N")
     parser.add_argument("--verbose", action="store_true", help="what else is told of a missed one's file")
     args = parser.parse_args()
+    for path in (*args.lists, args.repositories):
+        if not path.exists():
+            parser.error(f"{path}: there is no such file or directory")
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(JOBS) as pool:
         under = (args.checkouts or Path(scratch)).resolve()
         under.mkdir(parents=True, exist_ok=True)
