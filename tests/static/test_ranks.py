@@ -222,3 +222,27 @@ def test_a_sampler_of_data_of_its_own_repeats_no_order() -> None:
     for again in ("noised(folder)", "folder.data; folder.rate = 0.1 * 0.9**epoch"):
         source = TORCH + SHARDS.replace("DATA", again)
         assert told(source) == marked(source)
+
+
+SPLITS = """
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+def run(model, optimizer, sets, epochs):
+    samplers = SAMPLERS
+    loaders = {split: DataLoader(sets[split], batch_size=4, sampler=samplers[split]) for split in sets}
+    for epoch in range(epochs):
+        for x, y in loaders["train"]:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+"""
+
+
+def test_samplers_that_are_made_for_each_split_are_told_by_the_one_trained_on() -> None:
+    each = "{split: DistributedSampler(sets[split]) for split in ['train', 'val']}"
+    assert "GC904" in codes_by_lint(TORCH + SPLITS.replace("SAMPLERS", each))
+    assert codes_by_lint(TORCH + SPLITS.replace("SAMPLERS", each.replace("'train'", "'test'"))) == []
+    pair = '{"train": DistributedSampler(sets["a"], shuffle=ORDER), "val": DistributedSampler(sets["b"])}'
+    assert "GC904" in codes_by_lint(TORCH + SPLITS.replace("SAMPLERS", pair.replace("ORDER", "True")))
+    assert codes_by_lint(TORCH + SPLITS.replace("SAMPLERS", pair.replace("ORDER", "False"))) == []

@@ -43,11 +43,13 @@ def read(tree: ast.Module, text: str, path: str) -> Iterator[ShardedShuffle]:
             if not isinstance(node, (ast.Assign, ast.Return)) or node.value is None:
                 continue
             name = last_name(node.targets[0]) if isinstance(node, ast.Assign) else scope.qualname
-            about = [name, *names_in(node.value)]
-            for call in _made_by(node.value):
-                shuffled = _shuffles(call, makers) or _shuffles_when_asked(call, makers, scope, tree)
-                if shuffled and not any(_HELD_OUT.search(name) for name in about) and not _anew(call, scope):
-                    yield ShardedShuffle(scope.at(call, path), None)
+            for split, value in _by_split(node.value):
+                about = [name, split, *names_in(value)]
+                for call in _made_by(value):
+                    shuffled = _shuffles(call, makers) or _shuffles_when_asked(call, makers, scope, tree)
+                    held_out = any(_HELD_OUT.search(word) for word in about)
+                    if shuffled and not held_out and not _anew(call, scope):
+                        yield ShardedShuffle(scope.at(call, path), None)
 
 
 def _evaluates(scope: Scope, tree: ast.Module) -> bool:
@@ -94,6 +96,20 @@ def _called_otherwise(tree: ast.Module) -> set[str]:
         and "DistributedSampler" in (last_name(node.value.body), last_name(node.value.orelse))
         and not any(isinstance(part, ast.Call) for part in (node.value.body, node.value.orelse))
     }
+
+
+def _by_split(value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Each value of `{"train": ..., "val": ...}` by its key; of `{split: ... for split in ["train", "val"]}`
+    the one, which stands for the data trained on if that is among what it is made for."""
+    if isinstance(value, ast.Dict):
+        for key, held in zip(value.keys, value.values, strict=True):
+            yield str(key.value) if isinstance(key, ast.Constant) else "", held
+    elif isinstance(value, (ast.DictComp, ast.ListComp)):
+        over = [str(node.value) for node in nodes_in(value.generators[0].iter) if type(node) is ast.Constant]
+        made = value.value if isinstance(value, ast.DictComp) else value.elt
+        yield next((split for split in over if _TRAINS.search(split)), "".join(over)), made
+    else:
+        yield "", value
 
 
 def _made_by(value: ast.expr) -> list[ast.Call]:
