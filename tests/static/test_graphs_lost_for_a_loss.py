@@ -139,3 +139,36 @@ def test_what_is_a_number_on_one_way_and_made_one_on_the_other_keeps_no_graph() 
         assert told(head + KEPT.format(kept=right)) == set()
     faulty = head + KEPT.format(kept="loss  # GC212")
     assert told(faulty) == marked(faulty) != set()
+
+
+TWO_NETWORKS = """
+import others
+
+class Trainer:
+    def __init__(self, generator, judge, optimizer):
+        self.generator = generator
+        self.judge = judge
+        self.optimizer = optimizer
+
+    def objective(self, x, fake):
+        _, real_features = self.judge(x)
+        _, features = self.judge(fake)
+        matching = nn.MSELoss()({compared})
+        return F.l1_loss(fake, x) + matching
+
+    def fit(self, loader):
+        for x in loader:
+            self.optimizer.zero_grad()
+            self.objective(x, self.generator(x)).backward()
+            self.optimizer.step()
+"""
+
+
+def test_a_term_of_which_both_sides_are_detached_trains_nothing_whatever_the_models_are() -> None:
+    detached = "features.detach(), real_features.detach()"
+    both = TORCH + TWO_NETWORKS.format(compared=f"{detached}  # GC202\n        ")
+    assert told(both) == marked(both)
+    for compared in ("features, real_features.detach()", "features.detach(), real_features", "features, x"):
+        assert told(TORCH + TWO_NETWORKS.format(compared=compared)) == set()
+    printed = TWO_NETWORKS.replace("+ matching", "; print(matching)").format(compared=detached)
+    assert told(TORCH + printed) == set()

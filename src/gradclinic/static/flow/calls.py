@@ -174,8 +174,6 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
         return call(machine, put_on, args, node, attr)
     if isinstance(base, Unknown) and (attr in torch.MODULE_SAME or attr in torch.SHAPING):
         return base
-    if isinstance(base, Unknown) and attr == "detach":
-        return Flow(grad=False)
     if isinstance(base, Weights):
         if base.raw and attr.endswith("_"):
             log_write(machine, base, node)

@@ -9,7 +9,7 @@ from gradclinic.static import words
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.tensors import derived
 from gradclinic.static.flow.torch_names import SETTINGS_AT
-from gradclinic.static.flow.values import Flow, Loss, as_tensor, changed
+from gradclinic.static.flow.values import CutAt, Flow, Loss, as_tensor, changed
 from gradclinic.static.values import Const, Unknown, Value
 from gradclinic.static.walk import Arguments
 
@@ -35,7 +35,7 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
         result = changed(result, nodes=result.nodes | target.nodes, certain=False)
     id = machine.new_id()
     if _is_lost(given, target) and isinstance(given, Flow) and given.cut is not None:
-        result.cut = replace(given.cut, scalar=True, of_loss=True, nodes=frozenset({id}))
+        result.cut = replace(given.cut, scalar=True, of_loss=True, sure=True, nodes=frozenset({id}))
     # Called in another file, which knows neither the loss nor what it is given: told where it was chosen.
     told = machine.home if machine.home == machine.asked else ""
     chosen = loss.where if loss.where and loss.where.path == told != where.path else where
@@ -58,9 +58,17 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
 
 def _is_lost(given: Value, target: Value | None) -> bool:
     """Whether what is compared with plain data was detached from its layers, and the whole loss with it."""
-    cut = given.cut if isinstance(given, Flow) and given.grad is False else None
-    detached = cut is not None and cut.sure and bool(cut.owners) and cut.kind is CutKind.DETACH
-    return detached and isinstance(target, Flow) and target.grad is False
+    detached, against = _detached(given), _detached(target)
+    if detached is not None and against is not None:
+        return True  # nobody detaches both sides but of something that would have trained
+    if detached is None or not (detached.sure and detached.owners):
+        return False
+    return isinstance(target, Flow) and target.grad is False
+
+
+def _detached(side: Value | None) -> CutAt | None:
+    cut = side.cut if isinstance(side, Flow) and side.grad is False else None
+    return cut if cut is not None and cut.kind is CutKind.DETACH else None
 
 
 def _serves_all(machine: Machine) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
+from gradclinic.facts import CutKind
 from gradclinic.static import words
 from gradclinic.static.flow.machine import Machine
+from gradclinic.static.flow.tensors import cut_off
 from gradclinic.static.flow.values import (
     SOME_LAYER,
     Flow,
@@ -23,6 +25,8 @@ from gradclinic.static.walk import Arguments
 
 def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node: ast.Call) -> Value:
     """A function of another file: what it returns may hold any graph it was given, and more."""
+    if name == "detach" and isinstance(func, Unknown):
+        return cut_off(shade_of([func]) or Flow(grad=False), CutKind.DETACH, machine.at(node))
     values = args.all()
     given = [flow for value in values for flow in flows_in(value)]
     live = [flow for flow in given if flow.grad is not False]
