@@ -140,15 +140,15 @@ def scale_never_adapted(tape: Tape) -> Iterator[Finding]:
 
 
 def _rebuilt_each_step(tape: Tape) -> Iterator[Finding]:
-    steps = [e.index for e in tape.of_kind(EventKind.STEP) if e.attrs.get("scaler")]
+    steps = [e for e in tape.of_kind(EventKind.STEP) if e.attrs.get("scaler")]
     # One for each of several trainings: its loop begins after it is built.
     begins = [e.index for e in tape.of_kind(EventKind.EPOCH_BEGIN)]
     for _, builds in cadence(tuple(e for e in tape.of_kind(EventKind.BUILD) if _is_scaler(tape, e))):
         pairs = list(pairwise(builds))
-        each_step = all(sum(a.index < s < b.index for s in steps) == 1 for a, b in pairs)
+        each_step = all(_one_each([s for s in steps if a.index < s.index < b.index]) for a, b in pairs)
         if len(pairs) + 1 < ENOUGH_STEPS or not each_step:
             continue
-        first = next(step for step in steps if step > builds[0].index)
+        first = next(step.index for step in steps if step.index > builds[0].index)
         if any(builds[0].index < begin < first for begin in begins):
             continue
         yield rule.finding(
@@ -161,6 +161,11 @@ def _rebuilt_each_step(tape: Tape) -> Iterator[Finding]:
             confidence=0.95,
             subject=builds[0].actor or "",
         )
+
+
+def _one_each(steps: list[Event]) -> bool:
+    """One step, or one of each of the optimizers that share the scaler."""
+    return len(steps) > 0 and len({step.actor for step in steps}) == len(steps)
 
 
 def _is_scaler(tape: Tape, event: Event) -> bool:

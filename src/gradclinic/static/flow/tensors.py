@@ -164,7 +164,7 @@ def copied(machine: Machine, source: Value, where: Location, *, leaf: bool) -> F
     flows = flows_in(source)
     lost = next((flow for flow in flows if flow.grad and flow.form == "tensor"), None)
     # Whatever a loss was given: a backward from a leaf that is made of it reaches nothing.
-    lost = lost or next((changed(flow, grad=None) for flow in flows if leaf and flow.losses), None)
+    lost = lost or next((changed(flow, grad=None, cut=None) for flow in flows if leaf and flow.losses), None)
     if lost is not None:
         made = cut_off(lost, CutKind.TENSOR, where)
     else:
