@@ -14,6 +14,9 @@ from gradclinic.static.walk import Walk
 from gradclinic.static.words import Pattern
 
 _MEETS = Pattern(r"""(not )?\(([^'"]+) Eq (?!None\b|True\b|False\b)[^'"\d][^'"]*\)$""")
+_NAMES_THE_END = Pattern(
+    r"(^|_)(last|final)(_|$)|^(is_|at_)?(new_epoch|epoch_(end|done|over)|end_of_(epoch|data))$"
+)
 _RANKS = Pattern(r"world_size|dp_size|(n|num)_gpus?\b", re.I)
 MOST_HELD = 64
 """Items of a collection that are kept apart."""
@@ -160,16 +163,19 @@ def compare_tally(walk: Walk, node: ast.Compare, left: Value, op: ast.cmpop, rig
     return Const(left.value < walk.window) if asks in (ast.Lt, ast.LtE, ast.NotEq) else None
 
 
-def asks_for_end(walk: Walk, node: ast.BoolOp, part: ast.expr, value: Unknown) -> bool:
+def asks_for_end(walk: Walk, node: ast.BoolOp, part: ast.expr, value: Value) -> bool:
     """`(i + 1) % k == 0 or i + 1 == batches`, and its opposite: a count meets what is not known but once.
 
-    Beside a period, that is where its last window ends.
+    Beside a period, that is where its last window ends; so is what is called so: `or is_last_batch`.
     """
-    met = _MEETS.match(value.path)
+    others = [other for other in node.values if other is not part]
+    by_period = any(isinstance(other, ast.Compare) and _asks_for_period(walk, other) for other in others)
+    if by_period and isinstance(node.op, ast.Or) and _NAMES_THE_END.search(last_name(part)):
+        return True
+    met = _MEETS.match(value.path) if isinstance(value, Unknown) else None
     if met is None or (met[1] is None) is not isinstance(node.op, ast.Or):
         return False
-    others = [other for other in node.values if other is not part]
-    if any(isinstance(other, ast.Compare) and _asks_for_period(walk, other) for other in others):
+    if by_period:
         return True
     return met[2].startswith("<index") and walk.counts_batches() and any(map(_is_period, others))
 
@@ -193,6 +199,16 @@ def of_this_batch(walk: Walk, path: str) -> Unknown:
 def _here(walk: Walk) -> str:
     """The innermost loop being run; what is counted outside of it is of more than its batch."""
     return f"of {walk.loops[-1][2].lineno}" if walk.loops else ""  # type: ignore[attr-defined]
+
+
+def written(walk: Walk, left: Value, op: ast.operator, right: Value, divisor: ast.expr) -> Value:
+    """`loss / seen`, where `seen` counts up within the window: by 1, by 2, ... is not by its length."""
+    result = binary(walk, left, op, right)
+    if not isinstance(op, ast.Div) or not isinstance(left, Tensor) or not isinstance(result, Tensor):
+        return result
+    if left.scaled is False and last_name(divisor) in walk.survey.tallies:
+        result.scaled, result.divided_by = False, last_name(divisor)
+    return result
 
 
 def _tensor(walk: Walk, left: Value, op: ast.operator, right: Value) -> Tensor:

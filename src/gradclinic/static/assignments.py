@@ -6,7 +6,7 @@ import ast
 import re
 
 from gradclinic.static import holdings, words
-from gradclinic.static.arithmetic import as_one, binary, with_unit
+from gradclinic.static.arithmetic import as_one, with_unit, written
 from gradclinic.static.conditions import name_of
 from gradclinic.static.expressions import evaluate
 from gradclinic.static.gradients import assign_gradient, write_weights
@@ -183,7 +183,7 @@ def run_augmented(walk: Walk, node: ast.AugAssign) -> None:
         value = as_one(value)
     if isinstance(current, Unknown) and isinstance(value, Num) and isinstance(node.op, ast.Add):
         current = Num(0, invented=True)
-    assign(walk, node.target, binary(walk, current, node.op, value))
+    assign(walk, node.target, written(walk, current, node.op, value, node.value))
 
 
 def run_delete(walk: Walk, node: ast.Delete) -> None:

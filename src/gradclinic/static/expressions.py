@@ -126,7 +126,7 @@ def arguments(walk: Walk, node: ast.Call) -> Arguments:
 
 def _binary(walk: Walk, node: ast.BinOp) -> Value:
     left, right = evaluate(walk, node.left), evaluate(walk, node.right)
-    return arithmetic.binary(walk, left, node.op, right)
+    return arithmetic.written(walk, left, node.op, right, node.right)
 
 
 def _unary(walk: Walk, node: ast.UnaryOp) -> Value:
@@ -146,7 +146,7 @@ def _boolean(walk: Walk, node: ast.BoolOp) -> Value:
     for part in node.values:
         value = evaluate(walk, part)
         known = truth(value)
-        if known is None and isinstance(value, Unknown) and arithmetic.asks_for_end(walk, node, part, value):
+        if known is None and arithmetic.asks_for_end(walk, node, part, value):
             known = walk.last_batch is stop
             value = Const(known)
         if known is None:

@@ -99,6 +99,8 @@ def backward(walk: Walk, loss: Value, node: ast.AST, gradient: Value | None = No
     attrs: dict[str, object] = {"scaled": None if unsure else tensor.scaled}
     if attrs["scaled"] is False and walk.survey.scales_elsewhere:
         attrs["scaled"] = None
+    if attrs["scaled"] is False and tensor.divided_by:
+        attrs["divided_by"] = tensor.divided_by
     if tensor.scaler is not None:
         attrs["scaler"] = tensor.scaler
     if walk.autocast:

@@ -289,6 +289,8 @@ class Tensor(Value):
     loss: bool = False
     weight: str = ""
     """What a mean was multiplied by, of which it is not known whether it cares for accumulation."""
+    divided_by: str = ""
+    """The count within the window that it was divided by, in the place of the window's length."""
 
 
 @record

@@ -1,7 +1,8 @@
 """Several backwards make one step and the loss is not divided by their number.
 
 ## What it finds
-An accumulation window of K micro-batches whose losses are means, passed to `backward()` whole.
+An accumulation window of K micro-batches whose losses are means, passed to `backward()` whole, or
+divided by the count of micro-batches so far: by 1, by 2, and only the last of them by K.
 
 ## Why it hurts
 Gradients add up, so the update is K times that of the mean over the window: the learning rate is
@@ -135,17 +136,19 @@ def summed_not_averaged(tape: Tape) -> Iterator[Finding]:
         window = windows[0]
         invariant = tape.actors[optimizer].type.rpartition(".")[2].lower() in SCALE_INVARIANT
         length = len(window.micro_batches()) if tape.source is Source.RUNTIME else "K"
+        counted = window.backwards[0].attrs.get("divided_by")
+        wrong = f"losses are divided by {counted}, the count so far"
         yield rule.finding(
-            f"{length} backwards make one {tape.name(optimizer)}.step(), and no loss is divided by {length}",
+            f"{length} backwards make one {tape.name(optimizer)}.step(), and "
+            + (wrong if counted else f"no loss is divided by {length}"),
             window.backwards[0],
             evidence={
                 "order seen": order_seen(window.events, EventKind.BACKWARD, EventKind.STEP),
-                "effective learning rate": f"{length} times the configured one"
-                + (", mostly cancelled by this optimizer" if invariant else ""),
+                **(_uneven(length) if counted else _too_large(length, invariant=invariant)),
             },
             fix=f"divide the loss by the window's length ({length}) before backward()",
             confidence=0.9 if any(e.kind is EventKind.BATCH for e in window.events) else 0.7,
-            severity=Severity.WARNING if invariant else None,
+            severity=Severity.WARNING if invariant and not counted else None,
             subject=optimizer,
         )
 
@@ -164,6 +167,15 @@ def measured_as_a_sum(seen: Accumulation) -> Iterator[Finding]:
         fix=f"divide the loss by the window's length ({seen.parts}) before backward()",
         confidence=0.97,
     )
+
+
+def _uneven(length: int | str) -> dict[str, str]:
+    return {"weights used": f"1, 1/2, ... 1/{length}: the first micro-batch counts {length} times the last"}
+
+
+def _too_large(length: int | str, *, invariant: bool) -> dict[str, str]:
+    cancelled = ", mostly cancelled by this optimizer" if invariant else ""
+    return {"effective learning rate": f"{length} times the configured one{cancelled}"}
 
 
 def _unscaled(tape: Tape, update: Update) -> bool:
