@@ -217,6 +217,8 @@ def run(model, optimizer, folder, epochs):
 
 def test_a_sampler_of_data_of_its_own_repeats_no_order() -> None:
     assert told(TORCH + SHARDS.replace("DATA", "load_shard(folder, epoch)")) == set()
+    by_its_path = "None\n        path = f'{folder}/{epoch % 4}.pt'\n        data = torch.load(path)"
+    assert told(TORCH + SHARDS.replace("DATA", by_its_path)) == set()
     at_once = SHARDS.replace("DATA", "None").replace("Sampler(data)", "Sampler(load_shard(folder, epoch))")
     assert told(TORCH + at_once) == set()
     for again in ("noised(folder)", "folder.data; folder.rate = 0.1 * 0.9**epoch"):

@@ -46,3 +46,29 @@ def test_who_may_have_unscaled_once_has_not_done_so_twice() -> None:
 def test_who_is_not_leaves_the_scale_in(call: str) -> None:
     source = TORCH + LOOP.format(call=call, mark="  # GC501")
     assert told(source) == marked(source)
+
+
+HUNG_UP_BEFORE = """
+from project.amp import *
+
+def train(model, optimizer, loader):
+    scaler = torch.amp.GradScaler()
+    {call}
+    for x, y in loader:
+        optimizer.zero_grad()
+        scaler.scale(F.cross_entropy(model(x), y)).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0){mark}
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def test_what_is_hung_up_with_the_scaler_may_unscale_in_every_batch() -> None:
+    for call in ("install_unscale_hooks(model, optimizer, scaler)", "add_hooks(optimizer, amp=scaler)"):
+        assert told(TORCH + HUNG_UP_BEFORE.format(call=call, mark="")) == set()
+
+
+@pytest.mark.parametrize("call", ["resume(model, optimizer, scaler)", "install_hooks(model)"])
+def test_what_is_restored_or_has_no_scaler_does_not(call: str) -> None:
+    source = TORCH + HUNG_UP_BEFORE.format(call=call, mark="  # GC501")
+    assert told(source) == marked(source)

@@ -24,8 +24,8 @@ def clip(walk: Walk, optimizers: Keys, models: Keys | None, node: ast.AST) -> No
     unsure = models if models or optimizers else None
     by_value = isinstance(node, ast.Call) and last_name(node.func) == "clip_grad_value_"
     attrs = {"by_value": True} if by_value else {}
-    if isinstance(node, ast.Call) and "get_scale" in names_in(node):
-        attrs["scaled_limit"] = True  # what is clipped carries the scale, and so does the limit
+    if walk.hooks_unscale or (isinstance(node, ast.Call) and "get_scale" in names_in(node)):
+        attrs["scaled_limit"] = True  # what is clipped carries the scale, and so may the limit
     if any(walk.scaling):
         attrs["scaling"] = True
     walk.emit(EventKind.CLIP, node, optimizers=optimizers, models=unsure, attrs=attrs)

@@ -30,6 +30,8 @@ _UNSCALES = re.compile(
 """The last ones in a file that speaks of scalers: layers have scales as well."""
 _SPEAKS_OF_IT = Pattern(r"scale|overflow|(^|_)amp(_|$)", re.I)
 """A function of a library may have the scaler without being given it: `maybe_unscale(optimizer)`."""
+_HANGS_UP = Pattern(r"hook|install|unscal", re.I)
+"""What is given the scaler before the first batch may unscale in each: `install_hooks(optimizer, scaler)`."""
 _HAS_ITS_OWN = re.compile(
     r"^\s*(?:from|import) (?:accelerate|pytorch_lightning|lightning|fastai|catalyst|composer|deepspeed|"
     r"mmengine|mmcv|ignite|timm|apex|colossalai)\b",
@@ -43,6 +45,8 @@ def note_scale(walk: Walk, given: Iterable[Value], node: ast.Call, since: int) -
     """Say of a call that it may take the scale out, or, where it was put on the tape `since` then, that it
     leaves it where it is."""
     drafts = walk.recorder.drafts
+    if not walk.batches and _HANGS_UP.search(last_name(node.func)) and _has_scaler(given):
+        walk.hooks_unscale = True
     if not _is_scaled(walk, since):
         return
     if _has_scaler(given):

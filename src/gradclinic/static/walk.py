@@ -149,6 +149,8 @@ class Walk:
     in_window: bool = False
     skipping: int = 0
     """Depth of branches that leave out the rest of an iteration."""
+    hooks_unscale: bool = False
+    """Something out of sight was given the scaler to hang it up where the walk does not come by."""
     scaling: list[bool] = field(default_factory=list)
     """The blocks of `amp.scale_loss` around, each with whether a backward was in it."""
     later: list[str] = field(default_factory=list)

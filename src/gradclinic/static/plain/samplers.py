@@ -68,21 +68,17 @@ def _anew(call: ast.Call, scope: Scope) -> bool:
     """`for epoch in ...: data = load(epoch)`: what is read once for an epoch has no order to repeat."""
     given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "dataset")]
     loops = [loop for loop in scope.nodes if isinstance(loop, ast.For) and call in nodes_in(loop)]
-    return any(
-        set(names_in(loop.target)) & set(names_in(value))
-        for loop in loops
-        for data in given
-        for value in (data, *_given_to(data, loop))
-    )
+    changing = [_made_of(names_in(loop.target), loop) for loop in loops]
+    return any(not names.isdisjoint(names_in(data)) for names in changing for data in given)
 
 
-def _given_to(data: ast.expr, loop: ast.For) -> Iterator[ast.expr]:
-    """What is given to that very name in the loop."""
-    for node in nodes_in(loop):
-        targets = node.targets if isinstance(node, ast.Assign) else ()
-        if isinstance(data, ast.Name) and any(isinstance(t, ast.Name) and t.id == data.id for t in targets):
-            assert isinstance(node, ast.Assign)
-            yield node.value
+def _made_of(names: list[str], loop: ast.For) -> set[str]:
+    """The names themselves, and those that are given something made of them in the loop, and of these."""
+    found = set(names)
+    for node in nodes_in(loop):  # in the order of the source, but for what is nested
+        if isinstance(node, ast.Assign) and not found.isdisjoint(names_in(node.value)):
+            found.update(last_name(target) for target in node.targets if isinstance(target, ast.Name))
+    return found
 
 
 def _called_otherwise(tree: ast.Module) -> set[str]:
