@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
+from types import ModuleType
 
 from gradclinic.facts import Observation, Source
 from gradclinic.frozen import frozen
@@ -16,7 +17,7 @@ from gradclinic.static.imports import Find, imported
 from gradclinic.static.legacy import check
 from gradclinic.static.model_ends import may_end
 from gradclinic.static.of_tests import is_test
-from gradclinic.static.plain import plain_facts, plainly_may_tell
+from gradclinic.static.plain import plain_facts, readers_for
 from gradclinic.static.trees import tree_of
 from gradclinic.static.values import Module
 
@@ -114,8 +115,8 @@ def _has_loss_of_torch(text: str) -> bool:
 class _Asked:
     """What the words of a file let expect of it."""
 
-    tells: bool
-    """It may show a fact plainly,"""
+    tells: tuple[ModuleType, ...]
+    """Who may read a fact off it; by itself it may"""
     trains: bool
     """train something, by itself or by another module,"""
     acts: bool
@@ -130,7 +131,7 @@ def _asked(text: str, path: str) -> _Asked:
     torch = "torch" in text
     trains = any(word in code for word in (*_HAPPENS, *_DRIVES)) and not is_test(code, path)
     return _Asked(
-        torch and plainly_may_tell(code), trains, trains and acts(code), torch and _computes(code, unquoted)
+        readers_for(code) if torch else (), trains, trains and acts(code), torch and _computes(code, unquoted)
     )
 
 
@@ -181,7 +182,7 @@ def observe_source(
                 else ()
             ),
             *(_endings(tree, text, path, beside or (), trainers) if trainers else ()),
-            *((fact,) for fact in (plain_facts(tree, text, path) if asked.tells else ())),
+            *((fact,) for fact in plain_facts(asked.tells, tree, text, path)),
         ]
         return Observation(Source.STATIC, tuple(cases))
     except RecursionError:

@@ -39,11 +39,12 @@ def modules_named(text: str) -> list[str]:
 
 def remembers(log: Log, text: str) -> bool:
     """Whether a model out of sight may remember: one that sounds like it, or any where the file does."""
-    code = _COMMENT.sub("", text)
-    if _KEEPS_STATE.search(code) or any(RECURRENT.search(name) for name in log.unseen):
+    if any(RECURRENT.search(name) for name in log.unseen):
         return True
     unnamed = any("()" not in name for name in log.unseen)
-    return unnamed and bool(RECURRENT.search(code))
+    signs = [_KEEPS_STATE, *([RECURRENT] if unnamed else ())]
+    # Remarks are few to take out where there is nothing to be found in the whole.
+    return any(sign.search(text) and sign.search(_COMMENT.sub("", text)) for sign in signs)
 
 
 def executed(machine: Machine, tree: ast.Module, text: str, calls: tuple[str, ...] = ()) -> Log:

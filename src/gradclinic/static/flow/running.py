@@ -26,6 +26,8 @@ _NAMED_LOSS = re.compile(
 )
 _NAMING = ("Loss(", "=F.", "= F.", "functional.")
 _CALLED = (*LOSS_FUNCTIONS, *LOSSES, "backward")
+SIGNS = ("_loss", "Loss", "entropy", "kl_div", "backward")
+"""One of them is in each of those: few words are looked for many times as fast as many."""
 _CALL = re.compile(r"""(\w+)[\]"')]*\s*\(""")
 
 
@@ -81,27 +83,33 @@ def _telling_functions(tree: ast.Module, text: str, calls: tuple[str, ...]) -> l
     """
     lines = text.split("\n")
     named = [_NAMED_LOSS.search(lines[number - 1]) for number in _lines_with(_NAMING, text)]
-    losses = (*_CALLED, *calls, *{match[1] for match in named if match})
-    written = tuple(name for name in losses if name in text)
-    telling = [number for number in _lines_with(written, text) if _calls(lines[number - 1], written)]
+    others = {*calls, *(match[1] for match in named if match)}
+    losses = (*_CALLED, *others)
+    telling = [n for n in _lines_with((*SIGNS, *others), text) if _calls(lines[n - 1], losses)]
     found: list[tuple[Member, str]] = []
-    others: list[tuple[Member, str]] = []
+    rest: list[tuple[Member, str]] = []
     for node in tree.body:
         owner = node if isinstance(node, ast.ClassDef) else None
         for member in owner.body if owner else [node]:
             if not isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
-            next_one = bisect_left(telling, member.lineno)
+            next_one = bisect_left(telling, _first_line(member))
             tells = next_one < len(telling) and telling[next_one] <= (member.end_lineno or 0)
             body = "\n".join(lines[member.lineno - 1 : member.end_lineno])
-            (found if tells else others).append(((member, owner), body))
+            (found if tells else rest).append(((member, owner), body))
     own = [member for member, _ in found]
     asked = [
         one
         for one in own
         if any(_asks(body, whose, one) for (other, whose), body in found if other is not one[0])
     ]
-    return [*_callers_of(own, others), *(one for one in own if one not in asked), *asked]
+    return [*_callers_of(own, rest), *(one for one in own if one not in asked), *asked]
+
+
+def _first_line(function: FunctionNode) -> int:
+    """Behind its docstring, which may well show how others go backward."""
+    described = ast.get_docstring(function, clean=False) is not None
+    return (function.body[0].end_lineno or 0) + 1 if described else function.lineno
 
 
 def _asks(body: str, owner: ast.ClassDef | None, member: Member) -> bool:
@@ -114,11 +122,17 @@ def _asks(body: str, owner: ast.ClassDef | None, member: Member) -> bool:
 
 def _lines_with(names: tuple[str, ...], text: str) -> list[int]:
     """The numbers of the lines that have one of the words, which most have not."""
+    places: set[int] = set()
+    for name in names:
+        place = text.find(name)
+        while place >= 0:
+            places.add(place)
+            place = text.find(name, place + 1)
     found: list[int] = []
     number, reached = 1, 0
-    for match in re.finditer("|".join(map(re.escape, names)), text) if names else ():
-        number += text.count("\n", reached, match.start())
-        reached = match.start()
+    for place in sorted(places):
+        number += text.count("\n", reached, place)
+        reached = place
         if not found or found[-1] != number:
             found.append(number)
     return found
@@ -127,7 +141,7 @@ def _lines_with(names: tuple[str, ...], text: str) -> list[int]:
 def _calls(line: str, losses: tuple[str, ...]) -> bool:
     return any(
         name.endswith(losses) and not name.endswith("is_backward") and f"def {name}" not in line
-        for name in _CALL.findall(line)
+        for name in (_CALL.findall(line) if not line.lstrip().startswith("#") else ())
     )
 
 

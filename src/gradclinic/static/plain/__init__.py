@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from types import ModuleType
 
 from gradclinic.static.plain import (
     adapters,
@@ -21,12 +22,13 @@ from gradclinic.static.plain import (
 _READERS = (adapters, by_hand, copies, descents, orders, rates, samplers, saving, slices, stored)
 
 
-def plainly_may_tell(text: str) -> bool:
-    return any(reader.may_tell(text) for reader in _READERS)
+def readers_for(code: str) -> tuple[ModuleType, ...]:
+    """Those that the words of a file, without its remarks, let expect something of: of most files none."""
+    return tuple(reader for reader in _READERS if reader.may_tell(code))
 
 
-def plain_facts(tree: ast.Module, text: str, path: str) -> Iterator[object]:
-    """Each reader looks at the text first: most files have nothing for it."""
-    for reader in _READERS:
-        if reader.may_tell(text):
-            yield from reader.read(tree, text, path)
+def plain_facts(
+    readers: tuple[ModuleType, ...], tree: ast.Module, text: str, path: str
+) -> Iterator[object]:
+    for reader in readers:
+        yield from reader.read(tree, text, path)

@@ -31,7 +31,7 @@ def read(tree: ast.Module, text: str, path: str) -> Iterator[LiveCopy]:
         used = _used(scope, name, of, node, trainers) or _loaded_by_others(scope, name, of, node, tree)
         if used is not None:
             yield LiveCopy(name, of, scope.at(node, path), scope.at(used, path))
-    yield from twins(tree, path)
+    yield from twins(tree, text, path)
 
 
 class _Trainers:
@@ -53,8 +53,8 @@ class _Trainers:
 
 def _kept(scope: Scope) -> Iterator[tuple[str, str, ast.Assign]]:
     """`best = model.state_dict()`, `best_model = model`: the name, of what, and where."""
-    for node in scope.nodes:
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+    for node in scope.of(ast.Assign):
+        if len(node.targets) != 1:
             continue
         for target, value in _pairs(node.targets[0], node.value):
             if not isinstance(target, (ast.Name, ast.Attribute)):
@@ -140,7 +140,7 @@ def _within(node: ast.AST, outer: ast.AST) -> bool:
 
 
 def _loops(scope: Scope) -> list[ast.For | ast.While]:
-    return [node for node in scope.nodes if isinstance(node, (ast.For, ast.While))]
+    return sorted([*scope.of(ast.For), *scope.of(ast.While)], key=_line)
 
 
 def _trains(loop: ast.For | ast.While, of: str, trainers: _Trainers) -> bool:
@@ -160,8 +160,8 @@ def _trained(part: ast.AST, of: str, trainers: _Trainers) -> bool:
 
 def _when_better(scope: Scope, node: ast.Assign) -> bool:
     """`if score > best: best = score; kept = ...`: what is compared is what is remembered beside it."""
-    for test in scope.nodes:
-        if not isinstance(test, ast.If) or not _within(node, test):
+    for test in scope.of(ast.If):
+        if not _within(node, test):
             continue
         if not any(node in nodes_in(part) for part in test.body if _within(node, part)):
             continue

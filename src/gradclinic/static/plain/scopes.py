@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import field
 from functools import lru_cache
+from typing import Any, TypeVar
 
 from gradclinic.facts import Location
 from gradclinic.frozen import record
@@ -15,6 +15,8 @@ from gradclinic.static.syntax import children, names_in, nodes_in
 _LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
 _LEAVES = frozenset({ast.Name, ast.Constant})
 _FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
+_WITH_STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+Node = TypeVar("Node", bound=ast.AST)
 
 
 @record
@@ -27,9 +29,17 @@ class Scope:
     """All of its nodes but plain names and constants, in the order they are written."""
     looped: set[ast.AST] = field(default_factory=set)
     """Calls inside a loop of it."""
+    kinds: dict[type[ast.AST], list[Any]] = field(default_factory=dict)
+    """The nodes by what they are, once that has been asked: every reader asks for a few kinds only."""
 
-    def calls(self) -> Iterator[ast.Call]:
-        return (node for node in self.nodes if isinstance(node, ast.Call))
+    def of(self, kind: type[Node]) -> list[Node]:
+        if not self.kinds:
+            for node in self.nodes:
+                self.kinds.setdefault(type(node), []).append(node)
+        return self.kinds.get(kind, [])
+
+    def calls(self) -> list[ast.Call]:
+        return self.of(ast.Call)
 
     def in_loop(self, call: ast.Call) -> bool:
         return call in self.looped
@@ -63,12 +73,29 @@ def _collect(
             continue
         if kind in _FUNCTIONS:
             waiting.append((f"{prefix}{node.name}", node))  # type: ignore[attr-defined]
-            continue
-        scope.nodes.append(node)
-        if looped and kind is ast.Call:
-            scope.looped.add(node)
-        within = f"{prefix}{node.name}." if kind is ast.ClassDef else prefix  # type: ignore[attr-defined]
-        _collect(node, scope, waiting, within, looped=looped or kind in _LOOPS)
+        elif isinstance(node, _WITH_STATEMENTS):
+            scope.nodes.append(node)
+            within = f"{prefix}{node.name}." if isinstance(node, ast.ClassDef) else prefix
+            _collect(node, scope, waiting, within, looped=looped or kind in _LOOPS)
+        else:
+            found = _expression(node)
+            scope.nodes += found
+            if looped:
+                scope.looped.update(part for part in found if type(part) is ast.Call)
+
+
+def _expression(root: ast.AST) -> list[ast.AST]:
+    """What has no statements in it: the same, without a call for each of its parts."""
+    found: list[ast.AST] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if type(node) not in _LEAVES:
+            found.append(node)
+            parts = children(node)
+            parts.reverse()
+            stack += parts
+    return found
 
 
 def over_epochs(loop: ast.For) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import TypeAlias
 
 from gradclinic.facts import Location
@@ -14,6 +15,7 @@ from gradclinic.static.syntax import last_name, names_in, nodes_in
 
 _MOVES = frozenset({"to", "cuda", "cpu", "float", "double", "half", "train", "eval"})
 _IN_PLACE = frozenset({"mul_", "add_", "lerp_", "copy_"})
+_LOADS = "load_state_dict"
 _Mixers: TypeAlias = dict[str, list[list[int]]]
 """Functions that mix two models they are given, with which of their arguments those are."""
 
@@ -27,18 +29,20 @@ class _Mixing:
     scope: Scope
 
 
-def twins(tree: ast.Module, path: str) -> Iterator[LiveCopy]:
+def twins(tree: ast.Module, text: str, path: str) -> Iterator[LiveCopy]:
     """`target = model`, and a line that copies the weights of one into the other."""
     every = scopes(tree)
-    mixers = _mixers(every)
+    zips = "zip(" in text
+    mixers = _mixers(every) if zips else {}
     mixed = [found for scope in every for found in _mixings(scope, mixers, path)]
     for scope in every if mixed else ():
-        for node in scope.nodes:
-            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        for node in scope.of(ast.Assign):
+            if len(node.targets) == 1:
                 yield from _same(node, scope, mixed, every, path)
         yield from _of_one(scope, mixed, every, path)
-    for scope in every:
+    for scope in every if "named_parameters" in text else ():
         yield from _shadows(scope, every, path)
+    for scope in every if zips else ():
         yield from _pointed(scope, tree, path)
 
 
@@ -102,7 +106,7 @@ def _constructs(scope: Scope) -> bool:
 
 def _of_one(scope: Scope, mixed: list[_Mixing], every: tuple[Scope, ...], path: str) -> Iterator[LiveCopy]:
     """`policy = model.to(device)` and `target = model.to(device)`: both are the model, and none a copy."""
-    assigns = [node for node in scope.nodes if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    assigns = [node for node in scope.of(ast.Assign) if len(node.targets) == 1]
     for first in assigns:
         moved = _moved(first.value)
         for second in assigns if moved is not None else ():
@@ -155,16 +159,17 @@ def _own(scope: Scope) -> set[str]:
     assert isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef))
     spec = scope.node.args
     given = {argument.arg for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
-    return given.union(*(bound_by(node) for node in scope.nodes if isinstance(node, ast.Assign)))
+    return given.union(*map(bound_by, scope.of(ast.Assign)))
 
 
 def _mixings(scope: Scope, mixers: _Mixers, path: str) -> Iterator[_Mixing]:
-    for node in scope.nodes:
-        names: list[str] = []
-        if isinstance(node, ast.For):
-            names = _zipped(node)
-        elif isinstance(node, ast.Call):
-            names = _given_state(node) or _given_to_a_mixer(node, mixers)
+    found: list[tuple[int, ast.AST, list[str]]] = [
+        (loop.lineno, loop, _zipped(loop)) for loop in scope.of(ast.For)
+    ]
+    for call in scope.calls():
+        if mixers or last_name(call.func) == _LOADS:
+            found.append((call.lineno, call, _given_state(call) or _given_to_a_mixer(call, mixers)))
+    for _, node, names in sorted(found, key=itemgetter(0)):
         if len(names) == 2 and not _tells_apart(scope, node):
             yield _Mixing(frozenset(names), scope.at(node, path), scope)
 
@@ -172,17 +177,15 @@ def _mixings(scope: Scope, mixers: _Mixers, path: str) -> Iterator[_Mixing]:
 def _tells_apart(scope: Scope, node: ast.AST) -> bool:
     """`if self.target is not self.net:`, which knows that they may be one."""
     return any(
-        isinstance(test, ast.If)
-        and any(isinstance(part, (ast.Is, ast.IsNot)) for part in ast.walk(test.test))
-        and node in nodes_in(test)
-        for test in scope.nodes
+        any(isinstance(part, (ast.Is, ast.IsNot)) for part in ast.walk(test.test)) and node in nodes_in(test)
+        for test in scope.of(ast.If)
     )
 
 
 def _given_state(call: ast.Call) -> list[str]:
     """`target.load_state_dict(model.state_dict())`."""
     given = call.args[0] if len(call.args) == 1 else None
-    if last_name(call.func) != "load_state_dict" or not isinstance(given, ast.Call):
+    if last_name(call.func) != _LOADS or not isinstance(given, ast.Call):
         return []
     owners = [part.func.value for part in (call, given) if isinstance(part.func, ast.Attribute)]
     return [ast.unparse(owner) for owner in owners] if last_name(given.func) == "state_dict" else []
@@ -212,8 +215,8 @@ def _mixers(every: tuple[Scope, ...]) -> _Mixers:
         function = scope.node
         if isinstance(function, ast.FunctionDef):
             received = [argument.arg for argument in function.args.args if argument.arg != "self"]
-            for loop in scope.nodes:
-                mixed = _zipped(loop) if isinstance(loop, ast.For) else []
+            for loop in scope.of(ast.For):
+                mixed = _zipped(loop)
                 if mixed and all(name in received for name in mixed):
                     found.setdefault(function.name, []).append([received.index(name) for name in mixed])
     return found
@@ -230,8 +233,8 @@ def _given_to_a_mixer(call: ast.Call, mixers: _Mixers) -> list[str]:
 
 def _shadows(scope: Scope, every: tuple[Scope, ...], path: str) -> Iterator[LiveCopy]:
     """`shadow = {name: p.data for name, p in model.named_parameters()}`, which is then averaged in place."""
-    for node in scope.nodes:
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.DictComp):
+    for node in scope.of(ast.Assign):
+        if not isinstance(node.value, ast.DictComp):
             continue
         made, source = node.value.value, node.value.generators[0].iter
         live = isinstance(made, ast.Attribute) and made.attr == "data"
@@ -270,8 +273,8 @@ def _first(call: ast.Call) -> str:
 
 def _pointed(scope: Scope, tree: ast.Module, path: str) -> Iterator[LiveCopy]:
     """`kept.data = new.data` over two models, the second of which an optimizer of the file holds alone."""
-    for loop in scope.nodes:
-        if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Tuple):
+    for loop in scope.of(ast.For):
+        if not isinstance(loop.target, ast.Tuple):
             continue
         models, held = _zipped(loop), [ast.unparse(part) for part in loop.target.elts]
         for part in nodes_in(loop) if len(models) == len(held) == 2 else ():
