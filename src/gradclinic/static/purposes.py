@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from gradclinic.static import words
 from gradclinic.static.survey import Survey
-from gradclinic.static.syntax import children, last_name, names_in, nodes_in
+from gradclinic.static.syntax import children, last_name, names_in, nodes_in, statements_in
 from gradclinic.static.values import FunctionNode
 
 _ADDS = frozenset({"append", "extend", "update", "add", "put", "insert", "scatter_", "copy_", "index_copy_"})
@@ -23,13 +23,13 @@ def serves_training(sweep: ast.AST, forward: ast.AST, scopes: Sequence[ast.AST],
 
     `scopes` are the functions around it, innermost last, each called by the one before.
     """
-    inside = [node for node in nodes_in(sweep) if isinstance(node, ast.stmt)]
+    inside = statements_in(sweep)
     held = {name for node in inside if _has(node, forward) for name in _given(node)}
     held = _derived(held, inside)
     for position in range(len(scopes) - 1, -1, -1):
         scope = scopes[position]
-        within = nodes_in(scope)
-        held = _derived(held, [node for node in within if isinstance(node, ast.stmt)])
+        within = statements_in(scope)
+        held = _derived(held, within)
         if any(_uses(loop, held) for loop in within if isinstance(loop, _LOOPS) and survey.owns_beat(loop)):
             return True
         if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)) or not position:
@@ -47,7 +47,7 @@ def _has(statement: ast.stmt, forward: ast.AST) -> bool:
     return any(forward is part for one in expressions for part in nodes_in(one))
 
 
-def _given(node: ast.AST) -> Iterator[str]:
+def _given(node: ast.stmt) -> Iterator[str]:
     """What a statement gives a value to, or adds one to; attributes with a dot."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -108,8 +108,9 @@ def _computes(value: ast.expr) -> set[str]:
 
 
 def _all_names(value: ast.AST) -> set[str]:
-    plain = {part.id for part in nodes_in(value) if isinstance(part, ast.Name)}
-    return plain | {f".{part.attr}" for part in nodes_in(value) if isinstance(part, ast.Attribute)}
+    parts = nodes_in(value)
+    plain = {part.id for part in parts if isinstance(part, ast.Name)}
+    return plain | {f".{part.attr}" for part in parts if isinstance(part, ast.Attribute)}
 
 
 def _uses(loop: ast.For | ast.AsyncFor, held: set[str]) -> bool:
@@ -117,7 +118,7 @@ def _uses(loop: ast.For | ast.AsyncFor, held: set[str]) -> bool:
     value to itself is another thing by the same name."""
     if _all_names(loop.iter) & held:
         return True
-    own = {name for node in nodes_in(loop) for name in _given(node)} | set(names_in(loop.target))
+    own = {name for node in statements_in(loop) for name in _given(node)} | set(names_in(loop.target))
     return any(_mentioned(node) & held - own for node in loop.body)
 
 
@@ -127,7 +128,7 @@ def _gives_back(function: FunctionNode, held: set[str]) -> bool:
 
 
 def _named_by_callers(function: FunctionNode, caller: ast.AST) -> Iterator[str]:
-    for node in nodes_in(caller):
-        value = getattr(node, "value", None) if isinstance(node, ast.stmt) else None
+    for node in statements_in(caller):
+        value = getattr(node, "value", None)
         if isinstance(value, ast.expr) and function.name in names_in(value):
             yield from _given(node)

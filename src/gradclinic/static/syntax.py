@@ -35,6 +35,7 @@ class _PartFields(dict[type[ast.AST], tuple[str, ...]]):
 PART_FIELDS = _PartFields()
 _MIXED = frozenset({"keys", "kw_defaults", "names"})
 """Lists in which there may be something else than nodes."""
+_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
 _MODELS = words.Pattern(r"models?(_parts)?$|(^|_)net(work)?s$", re.I)
 _TORCH_METHODS = words.names("train eval step zero_grad backward forward state_dict load_state_dict update")
 
@@ -132,6 +133,16 @@ def nodes_in(node: ast.AST) -> list[ast.AST]:
             elif value is not None:
                 found.append(value)
     return found
+
+
+def statements_in(node: ast.AST) -> list[ast.stmt]:
+    """The statements among `nodes_in`, in the same order, without a look at what they compute."""
+    found = [node]
+    for part in found:  # which grows meanwhile
+        if not isinstance(part, ast.expr):  # of which some have a body, too
+            for name in _BLOCKS:
+                found += getattr(part, name, ())
+    return [part for part in found if isinstance(part, ast.stmt)]
 
 
 def names_in(node: ast.AST) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gradclinic.static.flow.functions import call_function
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.values import shadowed
-from gradclinic.static.syntax import nodes_in
+from gradclinic.static.syntax import nodes_in, statements_in
 from gradclinic.static.values import Func, Instance, Value
 from gradclinic.static.walk import Arguments
 
@@ -59,7 +59,7 @@ def _built_in(machine: Machine, method: Func) -> set[tuple[str, str]]:
         names = _parameters(method)
         built = machine.builds[method.node] = {
             (target.value.id, target.attr)
-            for node in nodes_in(method.node)
+            for node in statements_in(method.node)
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             for target in node.targets
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
