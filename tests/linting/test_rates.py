@@ -12,6 +12,7 @@ from gradclinic.linting import lint
 LOOP = """\
 import torch
 from torch.optim import lr_scheduler
+import transformers
 from transformers import get_linear_schedule_with_warmup
 from solver import make_scheduler
 
@@ -54,6 +55,7 @@ def told(project: Path, made: str, elsewhere: str = "") -> bool:
         ("lr_scheduler.CyclicLR(optimizer, 0.01, 0.1)", False),
         ("lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 3)", False),
         ("get_linear_schedule_with_warmup(optimizer, 3, 9)", False),
+        ("transformers.get_linear_schedule_with_warmup(optimizer, 3, 9)", False),
         ("build_scheduler(optimizer)", True),
         ("local_scheduler(optimizer)", False),
     ],
@@ -70,7 +72,8 @@ def test_schedules_that_compute_each_rate_from_the_first_are_asked_rightly(
         ("lr_scheduler.LambdaLR(optimizer, lambda n: 0.9**n)", False),
         ("lr_scheduler.StepLR(optimizer, 3)", True),
         ("getattr(lr_scheduler, config.name)(optimizer)", True),
-        ("lr_scheduler.StepLR(optimizer, 3) if config else lr_scheduler.OneCycleLR(optimizer, 1)", True),
+        ("lr_scheduler.StepLR(optimizer, 3) if config else lr_scheduler.ExponentialLR(optimizer, 1)", True),
+        ("lr_scheduler.StepLR(optimizer, 3) if config else lr_scheduler.OneCycleLR(optimizer, 1)", False),
     ],
 )
 def test_another_file_says_which_schedules_it_makes(tmp_path: Path, elsewhere: str, wrong: bool) -> None:

@@ -91,3 +91,37 @@ def test_what_is_gone_over_once_may_be_of_anything(length: str) -> None:
         per_epoch="schedule.step()",
     )
     assert told(TORCH + source) == set()
+
+
+CHOSEN = """
+def made(args, optimizer):
+    per_batch = False
+    if args.schedule == "cosine":
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, args.epochs)
+    elif args.schedule == "cyclic":
+        schedule = torch.optim.lr_scheduler.CyclicLR(optimizer, 0.01, 0.1)
+        per_batch = True
+    else:
+        raise ValueError(args.schedule)
+    return schedule, per_batch
+
+def run(model, loader, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule, per_batch = made(args, optimizer)
+    for epoch in range(args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+            {per_batch}
+        {per_epoch}
+"""
+
+
+def test_a_flag_that_goes_with_the_kind_of_schedule_says_when_to_advance_it() -> None:
+    source = CHOSEN.format(
+        per_batch="if per_batch: schedule.step()", per_epoch="if not per_batch: schedule.step()"
+    )
+    assert told(TORCH + source) == set()
+    always = CHOSEN.format(per_batch="schedule.step()", per_epoch="pass")
+    assert {code for code, _ in told(TORCH + always)} == {"GC113"}

@@ -116,7 +116,9 @@ class Recorder:
 
     def merge(self, kept: str, gone: str) -> None:
         """Two that are built in two branches under one name are one: only one of them is ever there."""
-        other = self.actors.pop(gone)
+        other, one = self.actors.pop(gone), self.actors[kept]
+        if one.attrs.get("kind") != other.attrs.get("kind"):
+            self.actors[kept] = replace(one, attrs={**one.attrs, "or_another": True})
         self.extend(kept, frozenset(other.of))
         self.escapes(kept)
         for id, actor in self.actors.items():

@@ -76,7 +76,8 @@ def _if(walk: Walk, node: ast.If) -> None:
         known = False if early else known
     # `if warm and epoch == 0: schedule = ...` has one at times: the tape differs, and joining would lose it.
     parts_ways = shape.can & (Can.ACT | Can.LEAVE) or (shape.casts and isinstance(test, Both))
-    if known is None and not walk.summarising and parts_ways:
+    by_choice = known is None and not walk.summarising and bool(parts_ways)
+    if by_choice:
         known = holds(walk, test)
     if known is None:
         known = supposing.answered(walk, test)
@@ -92,9 +93,12 @@ def _if(walk: Walk, node: ast.If) -> None:
     walk.scale_guarded += guarded
     walk.skipping += skips
     walk.later += later
+    by_choice = by_choice and bool(walk.loops)
+    walk.by_choice += by_choice
     try:
         execute(walk, arm)
     finally:
+        walk.by_choice -= by_choice
         del walk.later[len(walk.later) - len(later) :]
         walk.scale_guarded -= guarded
         walk.skipping -= skips

@@ -159,6 +159,8 @@ class Walk:
     """What is to be called where an optimizer steps or a model goes forward."""
     switches: dict[str, Value] = field(default_factory=dict)
     """What each scaler is enabled by, where that is not known."""
+    by_choice: int = 0
+    """Depth of branches within a loop that this path takes and another one does not."""
     scale_guarded: int = 0
     """Depth of branches taken only when the scaler did or did not skip a step."""
 
@@ -206,6 +208,8 @@ class Walk:
     ) -> None:
         if self.later and kind in (EventKind.STEP, EventKind.SCHEDULE):
             attrs = {**(attrs or {}), "later": tuple(self.later)}
+        if self.by_choice and kind is EventKind.SCHEDULE:
+            attrs = {**(attrs or {}), "by_choice": True}
         if kind is EventKind.ZERO_GRAD and models and self.recorder.are_of(models, tuple(self.calls)):
             attrs = {**(attrs or {}), OF_THIS_RUN: True}
         where = self.at(node)

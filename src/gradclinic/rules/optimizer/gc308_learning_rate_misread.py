@@ -18,8 +18,8 @@ Silencing the warning.
 ## Known limits
 Some schedules compute every rate from the first one, so that `get_lr()` gives the right answer, if with a
 warning: `LambdaLR` and what transformers builds of it, `OneCycleLR`, `CyclicLR`,
-`CosineAnnealingWarmRestarts`. Nothing is said of these. A schedule that is given as an argument is known by
-its name only.
+`CosineAnnealingWarmRestarts`. Nothing is said of these, nor where a setting chooses between one of them and
+another schedule. A schedule that is given as an argument is known by its name only.
 """
 
 from __future__ import annotations

@@ -121,6 +121,8 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
             yield _too_short(tape, schedule, ticks)
         if planned is None or not ticks or _told_where_it_is(tape, schedule):
             continue
+        if _is_asked_which(tape, schedule):
+            continue
         if unknown_calls(tape, schedule, optimizer, after=training_begins(tape)):
             continue
         pace = _unit_of(ticks, counts, but=planned)
@@ -151,6 +153,12 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
 def _told_where_it_is(tape: Tape, schedule: Actor) -> bool:
     """`schedule.step(epoch)`, however often: each tick says how far the training has come."""
     return any(tick.attrs.get("explicit") for tick in tape.of_actor(schedule.id, EventKind.SCHEDULE))
+
+
+def _is_asked_which(tape: Tape, schedule: Actor) -> bool:
+    """`if per_batch: schedule.step()`, where one of several kinds was built: the flag may well go with the kind."""
+    ticks = tape.of_actor(schedule.id, EventKind.SCHEDULE)
+    return bool(schedule.attrs.get("or_another")) and all(tick.attrs.get("by_choice") for tick in ticks)
 
 
 def _read_in_windows(tape: Tape, schedule: Actor, optimizer: str) -> bool:

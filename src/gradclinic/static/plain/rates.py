@@ -19,7 +19,6 @@ _LOGS = frozenset({"add_scalar", "log", "log_metric", "log_dict", "log_scalar", 
 _RATE = words.Pattern(r"(^|[/_ .-])(lr|learning[_ ]?rate)$", re.I)
 _IN_CLOSED_FORM = words.names("LambdaLR CosineAnnealingWarmRestarts OneCycleLR CyclicLR")
 """They compute each rate from the first one: whoever asks them gets the rate of now."""
-_TRANSFORMERS = ("transformers", "diffusers", "pytorch_transformers", "pytorch_pretrained_bert")
 _SETTING = words.Pattern(r"^(args?|cfg|config|conf|hparams?|hps|opt|opts|options?|flags)$", re.I)
 
 
@@ -131,7 +130,8 @@ def _kinds(maker: str, tree: ast.Module, path: str) -> set[str]:
         return {maker}
     function = _defined(maker, tree, path)
     if function is None:
-        return {"LambdaLR"} if _from_transformers(maker, tree) else {maker}
+        # Whoever has one by such a name has it from transformers, or took it from there.
+        return {"LambdaLR"} if words.SCHEDULE_BUILDERS.match(maker) else {maker}
     spoken = set(names_in(function))
     builders = any(words.SCHEDULE_BUILDERS.match(word) for word in spoken - {maker})
     return set(words.TORCH_SCHEDULES & spoken) | ({"LambdaLR"} if builders else set()) or {maker}
@@ -151,12 +151,6 @@ def _defined(function: str, tree: ast.Module, path: str) -> ast.AST | None:
     return None
 
 
-def _from_transformers(function: str, tree: ast.Module) -> bool:
-    return words.SCHEDULE_BUILDERS.match(function) is not None and any(
-        (node.module or "").startswith(_TRANSFORMERS) for node in _imports_of(function, tree)
-    )
-
-
 def _imports_of(function: str, tree: ast.Module) -> Iterator[ast.ImportFrom]:
     for scope in scopes(tree):
         for node in scope.nodes:
@@ -169,6 +163,8 @@ def _is_schedule(name: str, made: dict[str, set[str]]) -> bool:
     makers = made.get(name)
     if makers is None:
         return bool(words.SCHEDULE_NAME.search(name))
-    if makers & (words.TORCH_SCHEDULES - _IN_CLOSED_FORM):
+    if makers & _IN_CLOSED_FORM:
+        return False  # or another one, where a setting chooses: it is right where it is asked
+    if makers & words.TORCH_SCHEDULES:
         return True
     return any(words.SCHEDULE_NAME.search(maker) and maker[0].islower() for maker in makers)
