@@ -41,3 +41,5 @@ class Evaluation:
     given the loss, which may be a backward, is not in sight."""
     set_at: Location | None = None
     """The call that put the model into this mode, where it is known."""
+    at_once: bool = False
+    """One forward on all of the data, which keeps no more than a step of training does."""

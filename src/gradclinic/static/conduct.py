@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape
 from gradclinic.static import words
+from gradclinic.static.between_updates import between_updates
 from gradclinic.static.caring import differentiates, layers_around, layers_of
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.left_in_eval import (
@@ -72,10 +73,11 @@ def _measured_only(tape: Tape, trained: Trained) -> Verdicts:
 
 
 def _first_of_each(facts: list[ModeOfTraining | Evaluation]) -> list[ModeOfTraining | Evaluation]:
-    """One evaluation may call its model at several places: the graphs begin at the first."""
+    """One evaluation may call its model at several places: the graphs begin at the first, and pile up in its
+    loops."""
     first: dict[tuple[object, ...], ModeOfTraining | Evaluation] = {}
-    for fact in facts:
-        assert isinstance(fact, Evaluation)
+    seen = [fact for fact in facts if isinstance(fact, Evaluation)]
+    for fact in sorted(seen, key=lambda one: one.at_once):
         begun = fact.set_at or (fact.where.path, fact.where.function)
         same = (fact.model, begun) if fact.builds_graph else (fact.where,)
         first.setdefault(same, fact)
@@ -115,7 +117,7 @@ def _evaluated(tape: Tape, trained: Trained) -> Verdicts:
 
 def _evaluation(tape: Tape, event: Event, trained: Trained, here: Trained | None) -> Evaluation | None:
     """`trained` is what any path trains, `here` what this one does; None where it trains nothing."""
-    attrs, trains = event.attrs, here is not None
+    attrs, trains, at_once = event.attrs, here is not None, False
     if here is not None and not (
         is_trained(tape, event) or (attrs["graph"] and _trained_elsewhere(here, event))
     ):
@@ -123,7 +125,10 @@ def _evaluation(tape: Tape, event: Event, trained: Trained, here: Trained | None
     if attrs["graph"] and attrs["training"] is False:
         evidence = "a loop in eval mode that trains nothing"
         by_flag = _by_flag(event, trained)
-        if not (_evaluates_by_flag(tape, event, trained) if by_flag else attrs.get("sweep")):
+        at_once = between_updates(tape, event, trained)
+        if at_once:
+            evidence = "a forward in eval mode between updates, on all of the data"
+        elif not (_evaluates_by_flag(tape, event, trained) if by_flag else attrs.get("sweep")):
             return None
         if _used_by_a_backward(tape, event) or differentiates(event):
             return None
@@ -145,6 +150,7 @@ def _evaluation(tape: Tape, event: Event, trained: Trained, here: Trained | None
         graph=attrs["graph"],
         called_in_sight=in_sight and not _followed_by_the_unseen(tape, event),
         at=_told_at(event, trained),
+        at_once=at_once,
     )
 
 
@@ -165,6 +171,7 @@ def _seen(
     graph: bool,
     called_in_sight: bool = True,
     at: Location | None = None,
+    at_once: bool = False,
 ) -> Evaluation:
     training = _in_train_mode(tape, forward)
     return Evaluation(
@@ -177,6 +184,7 @@ def _seen(
         evidence,
         called_in_sight=called_in_sight,
         set_at=forward.attrs.get("set_at"),
+        at_once=at_once,
     )
 
 

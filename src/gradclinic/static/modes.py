@@ -185,6 +185,7 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         attrs["plainly"] = not _may_need_graph(walk) and not any(
             _switches_gradients(walk, node) for node in walk.active
         )
+        attrs["of_held_out"] = _speaks_of_held_out_data(walk)
     if walk.sweeps and direct:
         around = walk.active[-1:]
         named = {name for node in [*walk.sweeps[-1:], *around] for name in _names(walk, node)}
@@ -301,6 +302,14 @@ def _over_held_out_data(walk: Walk) -> bool:
         words.EVALUATES.match(node.name)
         for node in walk.active
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    )
+
+
+def _speaks_of_held_out_data(walk: Walk) -> bool:
+    """Whether the function, or the loop of a script, has names for it or for what is measured on it."""
+    around = walk.active[-1] if walk.active else walk.loops[-1][2] if walk.loops else None
+    return around is not None and any(
+        words.HELD_OUT.search(name) or words.TAKES_ACCURACY.search(name) for name in _names(walk, around)
     )
 
 
