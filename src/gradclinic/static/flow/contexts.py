@@ -9,13 +9,20 @@ from gradclinic.static.flow.expressions import evaluate, truth
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.torch_calls import switch_anomaly
 from gradclinic.static.flow.values import Flow
-from gradclinic.static.syntax import last_name
+from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import NONE, Const, Value
 from gradclinic.static.walk import Arguments
 
 
+_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
+
+
 def enter(machine: Machine, node: ast.expr) -> tuple[Value, Callable[[], None]]:
     """The value bound by `as`, and what to do on leaving."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        return enter(machine, node.values[-1])  # `autocast() and no_grad()`: the last of them, for all are true
+    if isinstance(node, ast.IfExp):
+        return _enter_either(machine, node)
     name = last_name(node)
     if not isinstance(node, ast.Call):
         return (NONE, _off(machine, node)) if name == "no_grad" else (evaluate(machine, node), _nothing)
@@ -31,6 +38,16 @@ def enter(machine: Machine, node: ast.expr) -> tuple[Value, Callable[[], None]]:
     if name == "scale_loss" and node.args:
         loss = evaluate(machine, node.args[0])
         return loss if isinstance(loss, Flow) else Const(name), _nothing
+    return evaluate(machine, node), _nothing
+
+
+def _enter_either(machine: Machine, node: ast.IfExp) -> tuple[Value, Callable[[], None]]:
+    """`with torch.no_grad() if frozen else nullcontext():`"""
+    known = truth(evaluate(machine, node.test))
+    if known is not None:
+        return enter(machine, node.body if known else node.orelse)
+    if not _SWITCHES.isdisjoint(names_in(node)):
+        return NONE, _switched(machine, node, on=None)
     return evaluate(machine, node), _nothing
 
 

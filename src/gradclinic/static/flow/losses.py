@@ -17,6 +17,7 @@ _KEEPS = words.Pattern(r"^(clamp|clip|interpolate|upsampl\w*|(adaptive_?)?avg_?p
 """Operations that make probabilities of probabilities."""
 
 
+_SYMMETRIC = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _SQUASHED = ("softmax", "sigmoid")
 
 
@@ -24,6 +25,9 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
     given, target = args.get(0, "input"), args.get(1, "target")
     if given is None or args.partial:
         return Unknown(f"{loss.name}()")
+    if loss.name in _SYMMETRIC and _trains(target) and not _trains(given):
+        assert target is not None
+        given, target = target, given  # `mse_loss(y, model(x))` is as good as the other way around
     given = as_tensor(given)
     settings = {**loss.settings, **_by_position(loss.name, args), **args.keywords}
     reduction = _reduction(settings)
@@ -54,6 +58,10 @@ def call_loss(machine: Machine, loss: Loss, args: Arguments, where: Location) ->
                 call, made_by=_trail(loss.name, changed(given, ops=trail))
             )
     return changed(result, scalar=reduction in ("mean", "sum"), losses=frozenset({id}), padded=None)
+
+
+def _trains(side: Value | None) -> bool:
+    return isinstance(side, Flow) and side.grad is not False
 
 
 def _is_lost(given: Value, target: Value | None) -> bool:
