@@ -350,3 +350,42 @@ def test_an_evaluation_may_go_by_other_names_of_what_it_measures(measured: str) 
     for mode, codes in [("pass", {"GC702"}), ("model.eval()", set())]:
         source = TORCH + MEASURED_BY.format(measured=measured, mode=mode)
         assert {code for code, _ in told(source)} == codes
+
+
+SAVED_AFTER_EACH_PASS = """
+class Solver:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def fit(self):
+        for epoch in range(9):
+            self.model.train()
+            self.run_epoch()
+            self.model.eval()
+            score = self.run_epoch(cross_valid=True)
+            if score < self.best:
+                torch.save({kept}, self.path)
+
+    def run_epoch(self, cross_valid=False):
+        loader = self.tr_loader if not cross_valid else self.cv_loader
+        total = 0
+        for x, y in loader:
+            loss = F.cross_entropy(self.model(x), y)  # GC703
+            if not cross_valid:
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+            {each}
+            total += loss.item()
+        return total
+"""
+
+
+def test_who_saves_the_model_when_a_pass_is_over_trains_nothing() -> None:
+    saved = {"kept": "self.model.module.serialize(self.model.module, self.optimizer, epoch)"}
+    source = HEAD + SAVED_AFTER_EACH_PASS.format(each="pass", **saved)
+    assert told(source) == marked(source)
+    unseen = source.replace("            pass\n", "            refine(loss, self.optimizer)\n")
+    assert told(unseen) == set()
+    right = source.replace("score = self", "with torch.no_grad(): score = self")
+    assert told(right) == set()

@@ -1,4 +1,4 @@
-"""Losses that are added up under contexts that a flag chooses, and losses whose arguments are turned around."""
+"""Losses that are added up under contexts that a flag chooses, with their arguments turned around as well."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape
@@ -19,7 +20,9 @@ from gradclinic.static.left_in_eval import (
     until_next,
 )
 from gradclinic.static.phases import held_out_forwards
+from gradclinic.static.scales import never_said
 
+_SETS_EVAL = re.compile(rb"\.eval\(|\.train\((?:mode=|False|not |\w*(?:mode|train))|training\s*=\s*False")
 Trained = frozenset[tuple[str | None, Location]]
 
 
@@ -55,7 +58,8 @@ def measured_only(measuring: Iterable[Tape], training: Iterable[Tape]) -> list[M
 
 
 def _measured_only(tape: Tape, trained: Trained) -> Verdicts:
-    """Only of their graphs: whoever calls them may have set the mode."""
+    """Of their graphs; of the mode, which whoever calls them may set, only where no file of the project calls
+    eval() at all."""
     places = [(event.actor, event.where) for event in tape.of_kind(EventKind.FORWARD)]
     verdicts: Verdicts = {}
     for event in tape.of_kind(EventKind.FORWARD):
@@ -64,9 +68,13 @@ def _measured_only(tape: Tape, trained: Trained) -> Verdicts:
         useless = event.attrs["graph"] and "doubtful" not in event.attrs and not differentiates(event)
         evidence = "a loop that trains elsewhere, and nothing here"
         at = _told_at(event, trained)
+        training = _in_train_mode(tape, event) and never_said(at.path, _SETS_EVAL)
+        layers = (layers_of(event) or layers_around(event) or ()) if training else ()
         verdicts[at, None] = (
-            Evaluation(event.actor or "model", at, None, False, True, (), evidence, called_in_sight=False)
-            if useless
+            Evaluation(
+                event.actor or "model", at, None, training, useless, layers, evidence, called_in_sight=False
+            )
+            if useless or layers
             else None
         )
     return verdicts
@@ -211,12 +219,21 @@ def _evaluates_by_flag(tape: Tape, forward: Event, trained: Trained) -> bool:
     aside = attrs["aside"] and not attrs.get("sweep")
     if not attrs.get("plainly", attrs.get("sweep")) or aside or not here:
         return False
-    for event in tape.events[forward.index + 1 :]:
+    for event in _following(tape, forward):
         if event.kind in (EventKind.BACKWARD, EventKind.STEP, EventKind.OPAQUE):
             return False
         if event.kind is EventKind.MODE and event.actor == forward.actor:
             return event.attrs["training"] is True or event.where == forward.attrs.get("set_at")
     return True
+
+
+def _following(tape: Tape, forward: Event) -> Iterator[Event]:
+    """What comes after it, but for what keeps the model when the pass is over: `serialize(model)`."""
+    over = False
+    for event in tape.events[forward.index + 1 :]:
+        over |= event.kind is EventKind.EPOCH_END
+        if not (over and event.kind is EventKind.OPAQUE and event.attrs.get("prepares")):
+            yield event
 
 
 def _trained_elsewhere(trained: Trained, evaluated: Event) -> bool:
@@ -277,7 +294,7 @@ def _measured(tape: Tape, forward: Event) -> bool:
 
 def _used_by_a_backward(tape: Tape, forward: Event) -> bool:
     """Whether a backward may reach this forward: no other one of the model comes before it."""
-    for event in tape.events[forward.index + 1 :]:
+    for event in _following(tape, forward):
         if event.kind is EventKind.BACKWARD:
             return True
         if event.kind is EventKind.OPAQUE and not _evaluates_by_name(forward):
@@ -297,6 +314,5 @@ def _evaluates_by_name(forward: Event) -> bool:
 
 
 def _followed_by_the_unseen(tape: Tape, forward: Event) -> bool:
-    following = tape.events[forward.index + 1 :]
-    unseen = any(event.kind is EventKind.OPAQUE for event in until_next(following, forward))
+    unseen = any(event.kind is EventKind.OPAQUE for event in until_next(_following(tape, forward), forward))
     return unseen and not _evaluates_by_name(forward)

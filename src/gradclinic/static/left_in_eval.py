@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape, surely
 from gradclinic.static.caring import layers_of, minds
@@ -96,7 +96,7 @@ def _training_forwards(tape: Tape, mode: Event) -> Iterator[Event]:
                 yield event
 
 
-def until_next(events: tuple[Event, ...], forward: Event) -> Iterator[Event]:
+def until_next(events: Iterable[Event], forward: Event) -> Iterator[Event]:
     """What follows a forward before new data comes."""
     for event in events:
         if event.kind in NEW_DATA or (event.kind is EventKind.MODE and event.actor == forward.actor):

@@ -60,8 +60,13 @@ def note_scale(walk: Walk, given: Iterable[Value], node: ast.Call, since: int) -
 
 def never_unscaled(file: str) -> bool:
     """Whether nothing in the project of the file takes a scale out of gradients but a step that does so."""
+    return never_said(file, _UNSCALES) and not _HAS_ITS_OWN.search(text_of(os.path.abspath(file)))
+
+
+def never_said(file: str, words: re.Pattern[bytes]) -> bool:
+    """Whether no file of a project says so; where a project ends must be known."""
     path = os.path.abspath(file)
-    return os.path.isfile(path) and not _HAS_ITS_OWN.search(text_of(path)) and not spoken_of(path, _UNSCALES)
+    return os.path.isfile(path) and not spoken_of(path, words)
 
 
 def _is_scaled(walk: Walk, before: int) -> bool:

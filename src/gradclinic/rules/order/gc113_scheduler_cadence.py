@@ -156,7 +156,7 @@ def _told_where_it_is(tape: Tape, schedule: Actor) -> bool:
 
 
 def _is_asked_which(tape: Tape, schedule: Actor) -> bool:
-    """`if per_batch: schedule.step()`, where one of several kinds was built: the flag may well go with the kind."""
+    """`if per_batch: schedule.step()`, where one of several kinds was built: it may go with the kind."""
     ticks = tape.of_actor(schedule.id, EventKind.SCHEDULE)
     return bool(schedule.attrs.get("or_another")) and all(tick.attrs.get("by_choice") for tick in ticks)
 

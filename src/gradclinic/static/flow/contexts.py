@@ -13,14 +13,13 @@ from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import NONE, Const, Value
 from gradclinic.static.walk import Arguments
 
-
 _SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
 
 
 def enter(machine: Machine, node: ast.expr) -> tuple[Value, Callable[[], None]]:
     """The value bound by `as`, and what to do on leaving."""
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        return enter(machine, node.values[-1])  # `autocast() and no_grad()`: the last of them, for all are true
+        return enter(machine, node.values[-1])  # `autocast() and no_grad()`: all are true
     if isinstance(node, ast.IfExp):
         return _enter_either(machine, node)
     name = last_name(node)

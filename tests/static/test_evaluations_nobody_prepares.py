@@ -1,0 +1,86 @@
+"""One loop that trains or tests by a flag, in a project in which nobody ever calls eval()."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradclinic.config import Config
+from gradclinic.linting import lint
+
+TRAINER = """\
+import torch
+from torch import nn
+from nets import Net
+
+class Trainer:
+    def __init__(self, train_data, test_data):
+        self.model = Net()
+        self.train_data, self.test_data = train_data, test_data
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+        self.criterion = nn.CrossEntropyLoss()
+
+    def train(self, epoch):
+        self.iteration(epoch, self.train_data)
+
+    def test(self, epoch):
+        self.iteration(epoch, self.test_data, train=False)
+
+    def iteration(self, epoch, loader, train=True):
+        total = 0.0
+        for x, y in loader:
+            loss = self.criterion(self.model(x), y)  # here
+            if train:
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+            total += loss.item()
+        print(epoch, total)
+"""
+NETS = """\
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 4), {layer}, nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.layers(x)
+"""
+MAIN = """\
+from trainer import Trainer
+
+trainer = Trainer(first, second)
+for epoch in range(9):
+    trainer.train(epoch)
+    {prepared}
+    trainer.test(epoch)
+"""
+
+
+def told(project: Path, layer: str = "nn.Dropout()", prepared: str = "pass") -> set[str]:
+    (project / "pyproject.toml").touch()
+    (project / "trainer.py").write_text(TRAINER)
+    (project / "nets.py").write_text(NETS.format(layer=layer))
+    (project / "main.py").write_text(MAIN.format(prepared=prepared))
+    diagnosis = lint([str(project / "trainer.py")], Config())
+    assert not diagnosis.problems
+    line = next(n for n, text in enumerate(TRAINER.splitlines(), 1) if "# here" in text)
+    assert {finding.location.line for finding in diagnosis.findings if finding.location} <= {line}
+    return {finding.code for finding in diagnosis.findings}
+
+
+def test_a_test_in_train_mode_is_told_where_no_file_calls_eval(tmp_path: Path) -> None:
+    assert told(tmp_path) == {"GC702", "GC703"}
+
+
+@pytest.mark.parametrize(
+    ("layer", "prepared"),
+    [("nn.ReLU()", "pass"), ("nn.Dropout()", "trainer.model.eval()"), ("nn.Dropout()", "set_mode(trainer)")],
+)
+def test_the_mode_is_left_to_those_who_set_it(tmp_path: Path, layer: str, prepared: str) -> None:
+    if "set_mode" in prepared:
+        (tmp_path / "modes.py").write_text("def set_mode(trainer):\n    trainer.model.train(False)\n")
+    assert "GC702" not in told(tmp_path, layer, prepared)
