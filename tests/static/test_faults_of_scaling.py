@@ -261,6 +261,14 @@ def test_a_call_after_it_may(call: str) -> None:
     assert told(TORCH + MADE_BY_A_CALL_OUT_OF_SIGHT.replace("BETWEEN", call)) == set()
 
 
+def test_a_call_between_two_updates_takes_out_no_scale() -> None:
+    fault = TORCH + MADE_BY_A_CALL_OUT_OF_SIGHT.replace("BETWEEN", "pass").rstrip()
+    fault += "\n            settle(self.optimizer)\n"
+    assert told(fault) == marked(fault) != set()
+
+
+
+
 TRAINED_WHEN_CALLED = """
 class Trainer(nn.Module):
     def __init__(self, net):

@@ -133,13 +133,20 @@ def _clipped_in_block(tape: Tape) -> Iterator[Finding]:
 def _whatever_it_clips(tape: Tape) -> bool:
     """Whether all gradients there are carry a scale at all times: it matters not which ones are clipped.
 
-    Before the first backward there are none, whatever a call does there.
+    Before the first backward of an update there are none, whatever a call does there.
     """
     backwards = list(tape.of_kind(EventKind.BACKWARD))
     if not backwards or not all(event.attrs.get("scaler") for event in backwards):
         return False
-    unclear = {EventKind.UNSCALE, EventKind.GRAD_WRITE, EventKind.OPAQUE}
-    return not any(event.kind in unclear for event in tape.events[backwards[0].index :])
+    unclear = {EventKind.UNSCALE, EventKind.GRAD_WRITE}
+    for event in tape.events[backwards[0].index :]:
+        if event.kind is EventKind.BACKWARD:
+            unclear.add(EventKind.OPAQUE)
+        elif event.kind is EventKind.STEP:
+            unclear.discard(EventKind.OPAQUE)
+        elif event.kind in unclear:
+            return False
+    return True
 
 
 def _unscale(tape: Tape, scaler: str, update: Update, clip: Event) -> Fix:
