@@ -18,9 +18,16 @@ def minds(forward: Event) -> bool:
 def layers_of(forward: Event) -> tuple[str, ...] | None:
     """Those that care for the mode, wherever the class of the model stands; None when that is not known."""
     attrs = forward.attrs
-    if "origin" not in attrs:
-        return attrs.get("layers")
-    seen = class_elsewhere(*attrs["origin"])
+    if "either" in attrs:
+        found = [_layers(*option) for option in attrs["either"]]
+        return found[0] if all(found) else None
+    return _layers(attrs.get("layers"), attrs.get("origin"))
+
+
+def _layers(own: tuple[str, ...] | None, origin: tuple[str, str] | None) -> tuple[str, ...] | None:
+    if origin is None or own is not None:
+        return own
+    seen = class_elsewhere(*origin)
     return seen.layers if seen is not None else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape
 from gradclinic.static import words
@@ -148,6 +149,8 @@ def _evaluation(tape: Tape, event: Event, trained: Trained, here: Trained | None
             return None
     elif trains and not attrs["graph"] and _in_train_mode(tape, event) and _measured(tape, event):
         evidence = "without gradients, for a loss or a metric"
+        if _leads_to_a_backward(tape, event):
+            return None
     else:
         return None
     in_sight = trains or ("plainly" in attrs and tape.complete)
@@ -304,6 +307,12 @@ def _used_by_a_backward(tape: Tape, forward: Event) -> bool:
         if event.kind in NEW_DATA:
             return False
     return False
+
+
+def _leads_to_a_backward(tape: Tape, forward: Event) -> bool:
+    """Whether this very batch is trained on next: the first steps of a prediction may need no gradients."""
+    following = takewhile(lambda event: event.kind not in NEW_DATA, tape.events[forward.index + 1 :])
+    return any(event.kind is EventKind.BACKWARD for event in following)
 
 
 def _evaluates_by_name(forward: Event) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gradclinic.facts import Location
 from gradclinic.static import words
@@ -15,7 +15,7 @@ from gradclinic.static.layers import any_differentiates
 from gradclinic.static.own_methods import Written
 from gradclinic.static.purposes import serves_training
 from gradclinic.static.syntax import last_name, names_in, nodes_in
-from gradclinic.static.values import NOTHING, Instance, Mode, Model, Stream, Tensor, Unknown, Value
+from gradclinic.static.values import EITHER, NOTHING, Instance, Mode, Model, Stream, Tensor, Unknown, Value
 from gradclinic.static.walk import Walk
 
 _DEEPEST_PART = 4
@@ -177,6 +177,8 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         attrs["layers"] = model.layers
     elif model.origin:
         attrs["origin"] = (model.origin, walk.path)
+    elif len(options := list(_options(model))) > 1:
+        attrs["either"] = tuple((one.layers, (one.origin, walk.path)) for one in options)
     if model.mode.untouched and not mixed and not _asks_others(walk):
         attrs["as_made"] = True
     if not walk.no_grad and not walk.sweeps and _may_need_graph(walk):
@@ -217,6 +219,15 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         given = [name for part in node.args for name in names_in(part)]
         attrs["held_out"] = any("_" in name and words.HELD_OUT.search(name) for name in given)
     return attrs
+
+
+def _options(model: Model) -> Iterator[Model]:
+    """Of a model that two branches have made: what each of them did."""
+    sides = [part for name, part in model.attrs.items() if name in EITHER and isinstance(part, Model)]
+    if not sides:
+        yield model
+    for side in sides:
+        yield from _options(side)
 
 
 def _asks_grad(loop: ast.AST) -> bool:

@@ -226,6 +226,10 @@ class Mode:
     """Nothing since it was made may have changed the mode."""
 
 
+EITHER = ("<one>", "<other>")
+"""What a model holds those by that two branches left under one name."""
+
+
 @record
 class Model(Value):
     keys: Keys
@@ -361,10 +365,10 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
         if one.keys == other.keys and bool(one.bypasses) != bool(other.bypasses):
             # `raw = model.module if distributed else model`: what is inside a wrapper, where there is one.
             inside, model = (one, other) if one.bypasses else (other, one)
-            if model.inner is None and "<one>" not in model.attrs:
+            if model.inner is None and EITHER[0] not in model.attrs:
                 return inside
         # Held as parts: what is done to either is done to both.
-        return Model(one.keys | other.keys, one.name, {"<one>": one, "<other>": other})
+        return Model(one.keys | other.keys, one.name, dict(zip(EITHER, (one, other), strict=True)))
     if isinstance(one, Params) and isinstance(other, Params):
         models = None if one.models is None or other.models is None else one.models | other.models
         return Params(models, one.optimizers | other.optimizers)
