@@ -311,8 +311,12 @@ def _used_by_a_backward(tape: Tape, forward: Event) -> bool:
 
 def _leads_to_a_backward(tape: Tape, forward: Event) -> bool:
     """Whether this very batch is trained on next: the first steps of a prediction may need no gradients."""
-    following = takewhile(lambda event: event.kind not in NEW_DATA, tape.events[forward.index + 1 :])
-    return any(event.kind is EventKind.BACKWARD for event in following)
+    for event in takewhile(lambda event: event.kind not in NEW_DATA, tape.events[forward.index + 1 :]):
+        if event.kind is EventKind.BACKWARD:
+            return True
+        if event.kind is EventKind.FORWARD and event.where.function != forward.where.function:
+            return False
+    return False
 
 
 def _evaluates_by_name(forward: Event) -> bool:
