@@ -35,7 +35,7 @@ def replaces_output(hook: Value) -> bool:
     return any(isinstance(part, ast.Return) and part.value is not None for part in ast.walk(hook.node))
 
 
-def instantiate(machine: Machine, cls: ClassDef, args: Arguments, node: ast.AST) -> Value:
+def instantiate(machine: Machine, cls: ClassDef, args: Arguments, node: ast.AST) -> Instance:
     instance = Instance(cls, cls.node.name)
     if (cls.frame.module.path or machine.home) == machine.asked:
         machine.built.append(instance)

@@ -34,12 +34,21 @@ def call_method_of(machine: Machine, cls: ClassDef, method: Func) -> None:
     ]
     below = [heir for heir in heirs if not any(heir in other.bases for other in heirs)]
     for owner in below[:MOST_HEIRS] or [cls]:
-        made = [one for one in machine.built if one.cls is owner]
-        if not made:
-            _call(machine, instantiate(machine, owner, Arguments(partial=True), method.node), method)
-            machine.built = [one for one in machine.built if one.cls is not owner]
-        else:  # Of several one is enough: a backward of each would seem to go on with the last one's graph.
-            call_method_on(machine, made[0], method)
+        made = next((one for one in machine.built if one.cls is owner), None)
+        if made is not None:
+            # Of several one is enough: a backward of each would seem to go on with the last one's graph.
+            call_method_on(machine, made, method)
+            continue
+        call_method_on(machine, _made_up(machine, owner, method), method)
+        machine.built = [one for one in machine.built if one.cls is not owner]
+
+
+def _made_up(machine: Machine, cls: ClassDef, method: Func) -> Instance:
+    """One that the program does not make itself, the same for all of its methods."""
+    made = machine.made_up.get(cls.node)
+    if made is None:
+        made = machine.made_up[cls.node] = instantiate(machine, cls, Arguments(partial=True), method.node)
+    return made
 
 
 def call_method_on(machine: Machine, instance: Instance, method: Func) -> None:
@@ -59,7 +68,6 @@ def call_inherited(machine: Machine) -> None:
         if not foreign:
             continue
         instance = instantiate(machine, cls, Arguments(partial=True), cls.node)
-        assert isinstance(instance, Instance)
         losses = {name for name, value in instance.attrs.items() if isinstance(value, Loss)}
         for method in foreign if losses else ():
             if cls.find(_name(method)) is method and _calls(method, losses):
@@ -96,8 +104,7 @@ def _name(method: Func) -> str:
     return method.qualname.rpartition(".")[2]
 
 
-def _call(machine: Machine, instance: Value, method: Func) -> None:
-    assert isinstance(instance, Instance)
+def _call(machine: Machine, instance: Instance, method: Func) -> None:
     step = instance.cls.find("training_step")
     if _name(method) == "backward" and isinstance(step, Func) and _by_framework(instance.cls):
         for _ in range(2):

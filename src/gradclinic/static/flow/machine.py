@@ -180,6 +180,8 @@ class Machine:
     """Of each sum and the loop that adds to it: whether the loop lets it start over."""
     built: list[Instance] = field(default_factory=list)
     """Objects of classes of the file that is to be told about."""
+    made_up: dict[ast.ClassDef, Instance] = field(default_factory=dict)
+    """One of each class whose methods are run though the program makes none."""
     reached: set[ast.AST] = field(default_factory=set)
     returned: list[list[Value]] = field(default_factory=list)
     places: dict[tuple[ast.AST, str, str], Location] = field(default_factory=dict)
