@@ -50,10 +50,13 @@ _UPDATES = tuple(
 """What stands beside a backward that has a place in an order; what merely differentiates has none of it."""
 _CLASSES = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
 _FUNCTIONS = (
-    re.compile(r"cross_entropy(?:(?<!\wcross_entropy)|(?<=\bbinary_cross_entropy))"),
+    re.compile(
+        r"cross_entropy(?:(?<!\wcross_entropy)(?<!def cross_entropy)"
+        r"|(?<=\bbinary_cross_entropy)(?<!def binary_cross_entropy)(?<!aten\.binary_cross_entropy))"
+    ),
     re.compile(r"nll_loss(?<!\wnll_loss)(?!\w*_(?:for|back)ward)"),
 )
-"""What is called like them in a project, too, but not what they are made of in aten."""
+"""What is called like them in a project, too, but not what they are made of in aten, nor a definition."""
 _BY_NAME = tuple(
     map(
         re.compile,
