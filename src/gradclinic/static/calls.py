@@ -143,6 +143,8 @@ def call_method(walk: Walk, base: Value, attr: str, args: Arguments, node: ast.C
             call(walk, found, args, node, attr) if found is not None else Unknown(f"{base.qualname}.{attr}()")
         )
     if isinstance(base, (Seq, Map)):
+        if isinstance(base, Map) and attr == "setdefault":
+            _spare(walk, base, args)
         return call_collection(base, attr, args, unsure=bool(walk.unsure))
     if isinstance(base, Engine):
         return call_engine(walk, base, attr, args, node)
@@ -238,6 +240,14 @@ def _acts(walk: Walk, cls: ClassDef) -> bool:
 def _merely_computes(walk: Walk, method: Value | None) -> bool:
     """Whether `self.forward(x)` is what `self(x)` is: one forward of the whole, not of each of its parts."""
     return isinstance(method, Func) and not without_gradients(method) and not walk.can(method.node) & Can.ACT
+
+
+def _spare(walk: Walk, base: Map, args: Arguments) -> None:
+    """`settings.setdefault("schedule", StepLR(...))` where there is one already: nobody needs the other."""
+    key, usual = args.get(0, "key"), args.get(1, "default")
+    missing = isinstance(key, Const) and key.value not in base.items
+    if isinstance(usual, ActorRef) and not missing:
+        walk.recorder.escapes(usual.id)
 
 
 def _call_instance(walk: Walk, instance: Instance, args: Arguments, node: ast.Call) -> Value:

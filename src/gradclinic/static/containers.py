@@ -34,6 +34,9 @@ def call_mapping(base: Map, attr: str, args: Arguments) -> Value:
     if attr in ("get", "pop") and args.positional and isinstance(args.positional[0], Const):
         found = base.items.get(args.positional[0].value)
         return found or (args.positional[1] if len(args.positional) > 1 else NONE)
+    if attr == "setdefault" and args.positional and isinstance(args.positional[0], Const):
+        usual = args.positional[1] if len(args.positional) > 1 else NONE
+        return base.items.setdefault(args.positional[0].value, usual)
     if attr == "update" and args.positional and isinstance(args.positional[0], Map):
         base.items.update(args.positional[0].items)
     return Unknown(f"<dict>.{attr}()")

@@ -14,13 +14,14 @@ from gradclinic.static.conditions import (
     asks_gradients,
     begins_later,
     chosen,
+    condition_of,
     holds,
     name_of,
     truth,
 )
 from gradclinic.static.expressions import evaluate, lookup
 from gradclinic.static.joining import joined
-from gradclinic.static.syntax import last_name
+from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import (
     NONE,
     Both,
@@ -53,6 +54,8 @@ def _expression(walk: Walk, node: ast.Expr) -> None:
 def _if(walk: Walk, node: ast.If) -> None:
     survey = walk.survey
     if node in survey.exits:
+        if _is_taken(walk, node.test):
+            raise BreakLoop
         return
     shape = survey.branches.get(node)
     if shape is None:
@@ -102,6 +105,21 @@ def _if(walk: Walk, node: ast.If) -> None:
         del walk.later[len(walk.later) - len(later) :]
         walk.scale_guarded -= guarded
         walk.skipping -= skips
+
+
+def _is_taken(walk: Walk, test: ast.expr) -> bool:
+    """`if args.test: break` on a path that has said it only tests: a setting, which the loop leaves alone."""
+    asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    if not walk.choices.asked or not walk.loops or not isinstance(asked, (ast.Name, ast.Attribute)):
+        return False
+    inside = walk.survey.facts(walk.loops[-1][2])
+    if inside is None or not inside.assigns.isdisjoint(names_in(asked)):
+        return False
+    value = evaluate(walk, test)
+    if truth(value) is not None or isinstance(value, Both):
+        return False
+    condition, wanted = condition_of(value)
+    return walk.choices.asked.get(condition) is wanted
 
 
 def _steps_otherwise(walk: Walk, node: ast.If, taken: list[ast.stmt]) -> bool:

@@ -19,9 +19,12 @@ def misplaced_clips(
     """Clip call sites that act on no gradient each time, with the events before the first.
 
     `after` is STEP for a clip that follows the step of its own iteration, ZERO_GRAD for one that
-    comes before the backward of its iteration. A site that ever follows a backward is neither.
+    comes before the backward of its iteration. A site that ever follows a backward is neither, nor is
+    one where none is in sight: what a test of a schedule clips and steps over and over is nothing.
     """
     timeline = tape.timeline(optimizer)
+    if not any(event.kind is EventKind.BACKWARD for event in timeline):
+        return
     clips = tuple(event for event in timeline if event.kind is EventKind.CLIP)
     for _, at_site in cadence(clips):
         states = [_state_before(timeline, clip) for clip in at_site]

@@ -140,7 +140,7 @@ def never_cleared(tape: Tape) -> Iterator[Finding]:
             done = tuple(update for update in done if not _begins_an_epoch(update))
             if any(update.of_kind(EventKind.ZERO_GRAD) for update in done):
                 continue
-        if _replaced(done) or _tended(done):
+        if _replaced(done) or _tended(done) or _cleared_by_others(tape, optimizer):
             continue
         trained = [update for update in done if update.backwards]
         same_step = {update.step.where for update in trained}
@@ -208,6 +208,16 @@ def _begins_an_epoch(update: Update) -> bool:
 def _replaced(done: tuple[Update, ...]) -> bool:
     """`p.grad = torch.zeros_like(p)` and the like: what is assigned may well be zeros."""
     return any(e.attrs.get("replaced") for update in done for e in update.of_kind(EventKind.GRAD_WRITE))
+
+
+def _cleared_by_others(tape: Tape, optimizer: str) -> bool:
+    """`both = Adam([*g.parameters(), *d.parameters()])`: those that train the parts clear what it holds."""
+    held = tape.actors[optimizer].of
+    cleared = {event.actor for event in tape.of_kind(EventKind.ZERO_GRAD)} - {optimizer}
+    others = [actor for id, actor in tape.actors.items() if id in cleared]
+    return bool(held) and all(
+        any(other.acts_on_all_of(frozenset({part})) for other in others) for part in held
+    )
 
 
 def _tended(done: tuple[Update, ...]) -> bool:
