@@ -244,12 +244,8 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
             return base
         return base.items[0] if base.items else Unknown(f"<item@{node.lineno}>")
     if isinstance(base, Map):
-        key = _key(index, None)
-        if key not in base.items:
-            path = f"{last_name(node.value) or name_of(base)}[{name_of(index)}]"
-            # What is asked of `**kwargs` was given by somebody.
-            base.items[key] = infer(walk, key, path) if isinstance(key, str) else Unknown(path)
-        return base.items[key]
+        found = base.items.get(_key(index, None))
+        return found or Unknown(f"{last_name(node.value) or name_of(base)}[{name_of(index)}]")
     if isinstance(base, Params) and isinstance(index, Const) and index.value in _SETTINGS_OF_A_GROUP:
         return Unknown(f"<group>[{index.value}]")
     if isinstance(base, (Params, Tensor)):
