@@ -172,3 +172,20 @@ def test_a_term_of_which_both_sides_are_detached_trains_nothing_whatever_the_mod
         assert told(TORCH + TWO_NETWORKS.format(compared=compared)) == set()
     printed = TWO_NETWORKS.replace("+ matching", "; print(matching)").format(compared=detached)
     assert told(TORCH + printed) == set()
+
+
+def test_a_loss_of_plain_data_that_is_subtracted_is_a_baseline() -> None:
+    attack = """
+from nets import encoder
+
+def attack(image, y, change, optimizer):
+    for step in range(100):
+        optimizer.zero_grad()
+        clean, moved = encoder(image).detach(), encoder(image + change){mark}
+        loss = F.mse_loss(moved, clean.detach()) {sign} F.mse_loss(clean.detach(), y.detach())
+        loss.backward()
+        optimizer.step()
+"""
+    assert told(TORCH + attack.format(sign="-", mark="")) == set()
+    added = TORCH + attack.format(sign="+", mark="  # GC202")
+    assert told(added) == marked(added) != set()

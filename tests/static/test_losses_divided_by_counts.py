@@ -82,3 +82,13 @@ def test_a_window_ends_with_what_is_called_the_last_batch():
     source = TORCH + END_BY_ITS_NAME.format(scaled="", mark=MARK)
     assert told(source) == marked(source)
     assert told(TORCH + END_BY_ITS_NAME.format(scaled=" / args.every", mark="")) == set()
+
+
+@pytest.mark.parametrize(
+    "divide",
+    ["loss = loss / args.count", "loss = part_of(loss, args.every)"],
+    ids=["a setting of the same name", "what a helper is given by the same name"],
+)
+def test_a_name_that_is_the_same_elsewhere_is_not_the_count(divide):
+    helper = "\ndef part_of(loss, count):\n    return loss / count\n"
+    assert told(TORCH + helper + LOOP.format(**{**PLAIN, "divide": divide}, mark="")) == set()

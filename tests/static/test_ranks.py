@@ -248,3 +248,36 @@ def test_samplers_that_are_made_for_each_split_are_told_by_the_one_trained_on() 
     pair = '{"train": DistributedSampler(sets["a"], shuffle=ORDER), "val": DistributedSampler(sets["b"])}'
     assert "GC904" in codes_by_lint(TORCH + SPLITS.replace("SAMPLERS", pair.replace("ORDER", "True")))
     assert codes_by_lint(TORCH + SPLITS.replace("SAMPLERS", pair.replace("ORDER", "False"))) == []
+
+
+SEVERAL = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, DistributedSampler
+
+{made}
+for epoch in range(10):
+    for x, y in {over}:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+"""
+LOADER_OF = "DataLoader({data}, 8, sampler=DistributedSampler({data}))"
+
+
+@pytest.mark.parametrize(
+    ("made", "over"),
+    [
+        (f"loaders = [{LOADER_OF.format(data='shard')} for shard in shards]", "loaders[epoch]"),
+        (f"loaders = {{k: {LOADER_OF.format(data='sets[k]')} for k in ('query', 'gallery')}}", "plain"),
+        (f"loaders = {{'seen': {LOADER_OF.format(data='probe')}, 'held': {LOADER_OF.format(data='sets')}}}", "plain"),
+    ],
+    ids=["a shard for each epoch", "nothing that is trained on", "by other names"],
+)
+def test_what_is_made_for_several_may_be_gone_over_once(made: str, over: str) -> None:
+    assert "GC904" not in {code for code, _ in told(SEVERAL.format(made=made, over=over))}
+
+
+def test_what_is_made_for_the_split_trained_on_is_told() -> None:
+    made = f"loaders = {{k: {LOADER_OF.format(data='sets[k]')} for k in ('train', 'val')}}"
+    assert "GC904" in {code for code, _ in told(SEVERAL.format(made=made, over="loaders['train']"))}

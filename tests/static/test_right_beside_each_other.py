@@ -1,4 +1,4 @@
-"""Optimizers that hold what others clear, clips in tests of a schedule, schedules nobody needs, loops not entered.
+"""Optimizers that hold what others clear, tests of schedules, defaults that nobody needs, loops not entered.
 
 Beside each that is right, the fault that must still be told.
 """
@@ -31,7 +31,6 @@ class Trainer:
             g_loss = F.softplus(-self.d(self.g(z))).mean()
             g_loss.backward()
             self.g_opt.step()
-            {between}
             info = F.mse_loss(self.d(self.g(z)), z)
             info.backward()
             self.both.step()
@@ -46,8 +45,8 @@ def codes(source: str) -> set[str]:
 ALL = "itertools.chain(self.g.parameters(), self.d.parameters())"
 
 
-def shared(held: str = ALL, of_g: str = "", clear: str = "self.g_opt.zero_grad()", between: str = "pass") -> str:
-    return SHARED.format(held=held, of_g=of_g, clear=clear, between=between)
+def shared(held: str = ALL, of_g: str = "", clear: str = "self.g_opt.zero_grad()") -> str:
+    return SHARED.format(held=held, of_g=of_g, clear=clear)
 
 
 def test_what_others_clear_is_cleared() -> None:

@@ -68,7 +68,10 @@ def test_what_is_hung_up_with_the_scaler_may_unscale_in_every_batch() -> None:
         assert told(TORCH + HUNG_UP_BEFORE.format(call=call, mark="")) == set()
 
 
-@pytest.mark.parametrize("call", ["resume(model, optimizer, scaler)", "install_hooks(model)"])
+@pytest.mark.parametrize(
+    "call",
+    ["resume(model, optimizer, scaler)", "install_hooks(model)", "CheckpointHook(model, optimizer, scaler)"],
+)
 def test_what_is_restored_or_has_no_scaler_does_not(call: str) -> None:
     source = TORCH + HUNG_UP_BEFORE.format(call=call, mark="  # GC501")
     assert told(source) == marked(source)

@@ -9,7 +9,19 @@ from collections.abc import Callable
 from gradclinic.static import words
 from gradclinic.static.conditions import name_of
 from gradclinic.static.syntax import is_count, last_name
-from gradclinic.static.values import NOTHING, Const, Grad, Keys, Num, Params, Seq, Tensor, Unknown, Value
+from gradclinic.static.values import (
+    NOTHING,
+    Const,
+    Func,
+    Grad,
+    Keys,
+    Num,
+    Params,
+    Seq,
+    Tensor,
+    Unknown,
+    Value,
+)
 from gradclinic.static.walk import Walk
 from gradclinic.static.words import Pattern
 
@@ -206,9 +218,19 @@ def written(walk: Walk, left: Value, op: ast.operator, right: Value, divisor: as
     result = binary(walk, left, op, right)
     if not isinstance(op, ast.Div) or not isinstance(left, Tensor) or not isinstance(result, Tensor):
         return result
-    if left.scaled is False and last_name(divisor) in walk.survey.tallies:
+    if left.scaled is False and last_name(divisor) in walk.survey.tallies and _is_tally(walk, divisor):
         result.scaled, result.divided_by = False, last_name(divisor)
     return result
+
+
+def _is_tally(walk: Walk, divisor: ast.expr) -> bool:
+    """Whether it is what is counted: `self.settings.seen` is not `self.seen`, nor what a helper is given."""
+    running = walk.frame.owner
+    given = running.node.args if isinstance(running, Func) else None
+    parameters = [*given.args, *given.kwonlyargs] if given else []
+    return ast.unparse(divisor) in walk.survey.tallied and all(
+        parameter.arg != last_name(divisor) for parameter in parameters
+    )
 
 
 def _tensor(walk: Walk, left: Value, op: ast.operator, right: Value) -> Tensor:

@@ -82,9 +82,8 @@ def clips_first(tape: Tape) -> bool:
     )
 
 
-def tells_when_repeated(node: FunctionNode | ast.Module, survey: Survey, tapes: list[Tape]) -> bool:
-    """Whether a step that is whole clips before it goes backward, moves its schedule before it steps, or
-    builds a scaler of its own.
+def acts_early(node: FunctionNode | ast.Module, survey: Survey, tapes: list[Tape]) -> bool:
+    """Whether a step that is whole clips before it goes backward, or moves its schedule before it steps.
 
     What that does is seen only where the function is called again, and nobody calls such a one once.
     """
@@ -93,7 +92,7 @@ def tells_when_repeated(node: FunctionNode | ast.Module, survey: Survey, tapes: 
     acting = [tape for tape in tapes if tape.kinds & _OF_GRADIENTS]
     if not acting or any(EventKind.BATCH in tape.kinds for tape in acting):
         return False
-    return all(map(is_whole, acting)) and any(_is_early(tape) or _rebuilds(tape) for tape in acting)
+    return all(map(is_whole, acting)) and any(map(_is_early, acting))
 
 
 def _is_early(tape: Tape) -> bool:
@@ -103,15 +102,6 @@ def _is_early(tape: Tape) -> bool:
     stepped = _first(tape, EventKind.STEP)
     ticks = (tick for tick in tape.of_kind(EventKind.SCHEDULE) if tick.index < stepped)
     return any(tick.actor is not None and tape.actors[tick.actor].attrs.get("torch") for tick in ticks)
-
-
-def _rebuilds(tape: Tape) -> bool:
-    """Whether it builds a scaler for optimizers that are there already."""
-    built = {event.actor: event.where.function for event in tape.of_kind(EventKind.BUILD)}
-    stepped = [step for step in tape.of_kind(EventKind.STEP) if step.attrs.get("scaler") in built]
-    return bool(stepped) and not any(
-        built[step.attrs["scaler"]] == built.get(step.actor) for step in stepped
-    )
 
 
 def _first(tape: Tape, kind: EventKind) -> int:

@@ -17,7 +17,7 @@ from gradclinic.static.closing import all_reached, kept_by_its_class, kept_insid
 from gradclinic.static.hooks import called_with_batches, gives_a_loss, step_by_the_caller, update_by_itself
 from gradclinic.static.ignite import engine_at, handed_to_engines, has_acting_handlers
 from gradclinic.static.modules import define
-from gradclinic.static.one_step import clips_first, counted_by, is_one_step, is_whole, tells_when_repeated
+from gradclinic.static.one_step import acts_early, clips_first, counted_by, is_one_step, is_whole
 from gradclinic.static.paths import explore
 from gradclinic.static.recorder import Recorder
 from gradclinic.static.relevance import Relevance
@@ -158,7 +158,7 @@ def walk_root(
         tapes = walk_from(Root(root.node, root.owner, again=True))
     elif root.owner is not None and any(map(clips_first, tapes)):
         tapes = walk_from(Root(root.node, root.owner, again=True, stepped=True))
-    elif not root.again and tells_when_repeated(root.aim, survey, tapes):
+    elif not root.again and acts_early(root.aim, survey, tapes):
         tapes = walk_from(Root(root.node, root.owner, root.handed, again=True))
     left.steps -= allowed - budget.steps
     return tapes

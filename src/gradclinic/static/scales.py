@@ -30,7 +30,7 @@ _UNSCALES = re.compile(
 """The last ones in a file that speaks of scalers: layers have scales as well."""
 _SPEAKS_OF_IT = Pattern(r"scale|overflow|(^|_)amp(_|$)", re.I)
 """A function of a library may have the scaler without being given it: `maybe_unscale(optimizer)`."""
-_HANGS_UP = Pattern(r"hook|install|unscal", re.I)
+_HANGS_UP = Pattern(r"(^|_)(install|(add|attach|register|set_?up)_\w*hook|hook_(in|up))|unscal", re.I)
 """What is given the scaler before the first batch may unscale in each: `install_hooks(optimizer, scaler)`."""
 _HAS_ITS_OWN = re.compile(
     r"^\s*(?:from|import) (?:accelerate|pytorch_lightning|lightning|fastai|catalyst|composer|deepspeed|"

@@ -7,7 +7,7 @@ where, with what is called added, so that only the parts that matter are branche
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 
@@ -81,8 +81,11 @@ class Survey(Collection):
         """What is called as the attribute it is taken from: `train_step = torch.compile(self.train_step)`."""
         self._called_objects = self._of_objects("__call__")
         self.moduli = self._moduli()
-        self.tallies = self._tallies()
+        tallied = list(self._tallied())
+        self.tallies = set(map(last_name, tallied))
         """What is summed up to a limit, at which a step comes and it is set to zero again."""
+        self.tallied = set(map(ast.unparse, tallied))
+        """The same as it is written."""
         self.guarded = bool(self.tallies) or any(map(self._guards, self.pieces))
         """Whether anything that matters is done every k-th time only."""
         self.steps_first = any(map(self._steps_first, self.pieces)) if self.guarded else False
@@ -160,12 +163,11 @@ class Survey(Collection):
         asks = facts.periods and not (self._idles(node) and facts.assigns.isdisjoint(self.needed))
         return bool(asks) or not facts.mentions.isdisjoint(_SYNCS)
 
-    def _tallies(self) -> set[str]:
-        found: set[str] = set()
+    def _tallied(self) -> Iterator[ast.expr]:
         for node in list(self.pieces):
             if isinstance(node, ast.If) and self.can_any(node.body) & Can.STEP:
-                found |= reached_at(node.test) & set_to_zero(node.body)
-        return found
+                reached = reached_at(node.test)
+                yield from (zero for zero in set_to_zero(node.body) if last_name(zero) in reached)
 
     def _steps_first(self, node: ast.AST) -> bool:
         """`if i % k == 0: optimizer.step()`, where `i + 1` would be the end of a window."""

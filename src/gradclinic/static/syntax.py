@@ -76,14 +76,14 @@ def reached_at(test: ast.expr) -> set[str]:
     return found
 
 
-def set_to_zero(body: list[ast.stmt]) -> set[str]:
+def set_to_zero(body: list[ast.stmt]) -> list[ast.expr]:
     zero = [
         part
         for statement in body
         for part in nodes_in(statement)
         if isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant) and part.value.value == 0
     ]
-    return {last_name(target) for part in zero for target in part.targets}
+    return [target for part in zero for target in part.targets]
 
 
 def is_listed(loop: ast.AST) -> bool:

@@ -262,6 +262,9 @@ def _is_scalar(value: Value) -> bool:
 def binary(machine: Machine, node: ast.AST, left: Value, op: ast.operator, right: Value) -> Value:
     where = machine.at(node)
     if isinstance(op, (ast.Add, ast.Sub)):
+        lost = right.cut if isinstance(op, ast.Sub) and isinstance(right, Flow) else None
+        if lost is not None and lost.of_loss and isinstance(right, Flow):
+            right = changed(right, cut=None)  # a loss that is subtracted was measured for comparison
         return summed(machine, where, left, right)
     name = _NAMES.get(type(op), type(op).__name__.lower())
     if isinstance(op, (ast.Mult, ast.Div)):

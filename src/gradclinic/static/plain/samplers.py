@@ -24,6 +24,7 @@ _TOLD = (
 """Words of files in which the epoch is set, or in which a framework sets it."""
 _HELD_OUT = words.Pattern(r"val|test|eval|dev|valid|infer|predict", re.I)
 _TRAINS = words.Pattern(r"(^|[ _])train", re.I)
+_IS_TRAINED_ON = re.compile(r"train(ing)?", re.I)
 
 _OWN_TRAINER = words.Pattern(r"class Trainer\b")
 
@@ -95,15 +96,17 @@ def _called_otherwise(tree: ast.Module) -> set[str]:
 
 
 def _by_split(value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Each value of `{"train": ..., "val": ...}` by its key; of `{split: ... for split in ["train", "val"]}`
-    the one, which stands for the data trained on if that is among what it is made for."""
+    """Of `{"train": ..., "val": ...}` what is trained on; of `{split: ... for split in ["train", "val"]}` the
+    one, which stands for it. Of what is made for several without such a name, each may be gone over once."""
     if isinstance(value, ast.Dict):
         for key, held in zip(value.keys, value.values, strict=True):
-            yield str(key.value) if isinstance(key, ast.Constant) else "", held
+            if isinstance(key, ast.Constant) and _IS_TRAINED_ON.fullmatch(str(key.value)):
+                yield str(key.value), held
     elif isinstance(value, (ast.DictComp, ast.ListComp)):
         over = [str(node.value) for node in nodes_in(value.generators[0].iter) if type(node) is ast.Constant]
-        made = value.value if isinstance(value, ast.DictComp) else value.elt
-        yield next((split for split in over if _TRAINS.search(split)), "".join(over)), made
+        trained = next((split for split in over if _IS_TRAINED_ON.fullmatch(split)), None)
+        if trained is not None:
+            yield trained, value.value if isinstance(value, ast.DictComp) else value.elt
     else:
         yield "", value
 
