@@ -262,15 +262,15 @@ for epoch in range(10):
         nn.functional.mse_loss(model(x), y).backward()
         optimizer.step()
 """
-LOADER_OF = "DataLoader({data}, 8, sampler=DistributedSampler({data}))"
+LOADER = "DataLoader({data}, 8, sampler=DistributedSampler({data}))"
 
 
 @pytest.mark.parametrize(
     ("made", "over"),
     [
-        (f"loaders = [{LOADER_OF.format(data='shard')} for shard in shards]", "loaders[epoch]"),
-        (f"loaders = {{k: {LOADER_OF.format(data='sets[k]')} for k in ('query', 'gallery')}}", "plain"),
-        (f"loaders = {{'seen': {LOADER_OF.format(data='probe')}, 'held': {LOADER_OF.format(data='sets')}}}", "plain"),
+        (f"loaders = [{LOADER.format(data='shard')} for shard in shards]", "loaders[epoch]"),
+        (f"loaders = {{k: {LOADER.format(data='sets[k]')} for k in ('query', 'gallery')}}", "plain"),
+        (f"loaders = {{'seen': {LOADER.format(data='a')}, 'held': {LOADER.format(data='b')}}}", "plain"),
     ],
     ids=["a shard for each epoch", "nothing that is trained on", "by other names"],
 )
@@ -279,5 +279,5 @@ def test_what_is_made_for_several_may_be_gone_over_once(made: str, over: str) ->
 
 
 def test_what_is_made_for_the_split_trained_on_is_told() -> None:
-    made = f"loaders = {{k: {LOADER_OF.format(data='sets[k]')} for k in ('train', 'val')}}"
+    made = f"loaders = {{k: {LOADER.format(data='sets[k]')} for k in ('train', 'val')}}"
     assert "GC904" in {code for code, _ in told(SEVERAL.format(made=made, over="loaders['train']"))}

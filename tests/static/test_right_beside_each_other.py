@@ -183,3 +183,42 @@ def test_a_loop_that_is_left_at_once_trains_nothing(asked: str, leave: str) -> N
 )
 def test_a_loop_that_is_left_for_another_reason_trains(asked: str, leave: str) -> None:
     assert "GC701" in codes(ONLY_TESTS.format(asked=asked, leave=leave))
+
+
+META = (
+    TORCH
+    + """
+class Solver:
+    def __init__(self, model, optimizer, meta, train_data, test_data):
+        self.model, self.optimizer, self.meta = model, optimizer, meta
+        self.train_data, self.test_data = train_data, test_data
+
+    def fit(self):
+        for epoch in range(9):
+            self.model.train()
+            self.run(self.train_data)
+            self.model.eval()
+            loss = self.run(self.test_data, test=True)
+            {after}
+
+    def run(self, loader, test=False):
+        total = 0
+        for x, y in loader:
+            loss = F.cross_entropy(self.model(x), y)
+            if not test:
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+            total += loss{of}
+        return total
+"""
+)
+
+
+def test_who_is_given_the_loss_of_an_evaluation_may_descend_by_it() -> None:
+    assert "GC703" not in codes(META.format(after="self.meta.descend(loss, self.optimizer)", of=""))
+
+
+def test_who_only_keeps_the_optimizer_does_not() -> None:
+    kept = META.format(after="self.meta.serialize(self.model, self.optimizer)", of=".item()")
+    assert "GC703" in codes(kept)

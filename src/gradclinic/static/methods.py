@@ -220,7 +220,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
         return Model(frozenset({walk.made(walk.assigning, node)}), walk.assigning)
     optimizers = optimizers_in(args.all())
     if optimizers:
-        open_given(walk, attr, node, optimizers)
+        open_given(walk, attr, node, optimizers, args.all())
     elif words.steps_by_itself(attr) and attr not in _GIVES_A_LOSS and not words.AVERAGE.search(base.name):
         open_tape(walk, node, models=base.keys)
     elif may_go_backward(walk, attr, args.all(), node):  # `weighting.combine(loss_list)`

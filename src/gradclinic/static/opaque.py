@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from gradclinic.facts import ActorKind, EventKind
@@ -52,10 +52,11 @@ def open_tape(walk: Walk, node: ast.AST, *, optimizers: Keys = NOTHING, models: 
     walk.emit(EventKind.OPAQUE, node, optimizers=optimizers, models=models)
 
 
-def open_given(walk: Walk, name: str, node: ast.AST, optimizers: Keys) -> None:
-    """The same for a function that was given them."""
+def open_given(walk: Walk, name: str, node: ast.AST, optimizers: Keys, values: Iterable[Value]) -> None:
+    """The same for a function that was given them among `values`: with a loss it may train by that."""
     if not words.harmless(name):
-        attrs = {} if words.MAY_TRAIN.search(name) else {"prepares": True}
+        may_train = words.MAY_TRAIN.search(name) or any(isinstance(value, Tensor) for value in values)
+        attrs = {} if may_train else {"prepares": True}
         walk.emit(EventKind.OPAQUE, node, optimizers=optimizers, models=None, attrs=attrs)
 
 
@@ -205,7 +206,7 @@ def _open_where_needed(
         open_tape(walk, node, optimizers=optimizers, models=models_among(reached))
     elif optimizers:
         if not constructs:
-            open_given(walk, name, node, optimizers)
+            open_given(walk, name, node, optimizers, values)
     elif any(isinstance(part, (ActorRef, Accelerator)) for part in reached):
         if not constructs and not words.harmless(name):
             open_tape(walk, node)

@@ -263,8 +263,8 @@ def binary(machine: Machine, node: ast.AST, left: Value, op: ast.operator, right
     where = machine.at(node)
     if isinstance(op, (ast.Add, ast.Sub)):
         lost = right.cut if isinstance(op, ast.Sub) and isinstance(right, Flow) else None
-        if lost is not None and lost.of_loss and isinstance(right, Flow):
-            right = changed(right, cut=None)  # a loss that is subtracted was measured for comparison
+        if lost is not None and lost.of_loss and isinstance(right, Flow) and lost.nodes == right.losses:
+            right = changed(right, cut=None)  # a loss of plain data that is subtracted is a baseline
         return summed(machine, where, left, right)
     name = _NAMES.get(type(op), type(op).__name__.lower())
     if isinstance(op, (ast.Mult, ast.Div)):
