@@ -78,7 +78,15 @@ def test_a_test_in_train_mode_is_told_where_no_file_calls_eval(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("layer", "prepared"),
-    [("nn.ReLU()", "pass"), ("nn.Dropout()", "trainer.model.eval()"), ("nn.Dropout()", "set_mode(trainer)")],
+    [
+        ("nn.ReLU()", "pass"),
+        ("nn.Dropout()", "trainer.model.eval()"),
+        ("nn.Dropout()", "set_mode(trainer)"),
+        ("nn.Dropout()", "trainer.model.train(trainer.phase == 'train')"),
+        ("nn.Dropout()", "trainer.model.train(trainer.is_train)"),
+        ("nn.Dropout()", "getattr(trainer.model, 'eval')()"),
+        ("nn.Dropout()", "trainer.model.training = on"),
+    ],
 )
 def test_the_mode_is_left_to_those_who_set_it(tmp_path: Path, layer: str, prepared: str) -> None:
     if "set_mode" in prepared:

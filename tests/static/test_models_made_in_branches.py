@@ -81,3 +81,27 @@ for epoch in range(9):
 
 def test_the_first_steps_of_a_prediction_that_is_trained_are_no_evaluation() -> None:
     assert told(TORCH + UNROLLED) == set()
+
+
+WITHIN = """
+net = nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 4))
+optimizer = torch.optim.Adam(net.parameters())
+for epoch in range(9):
+    net.train()
+    for x, y in loader:
+        {test}
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+"""
+IN_A_LOOP = """with torch.no_grad():
+            for x_val, y_val in val_loader:
+                total += F.mse_loss(net(x_val), y_val).item()  # GC702"""
+AT_ONCE = """with torch.no_grad():
+            val_loss = F.mse_loss(net(x_val), y_val).item()  # GC702"""
+
+
+@pytest.mark.parametrize("test", [IN_A_LOOP, AT_ONCE])
+def test_held_out_data_measured_between_two_updates_is_told(test: str) -> None:
+    source = TORCH + WITHIN.format(test=test)
+    assert told(source) == marked(source) != set()

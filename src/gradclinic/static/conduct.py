@@ -23,7 +23,11 @@ from gradclinic.static.left_in_eval import (
 from gradclinic.static.phases import held_out_forwards
 from gradclinic.static.scales import never_said
 
-_SETS_EVAL = re.compile(rb"\.eval\(|\.train\((?:mode=|False|not |\w*(?:mode|train))|training\s*=\s*False")
+_SETS_EVAL = re.compile(
+    rb"\beval(?:uating|_mode)?\b|\.training\b"
+    rb"|\.train\((?!\s*(?:True|(?:self\.|args\.)?(?!is_)\w*(?:epoch|loader|dataset)s?\b[\w\s,.]*)?\s*\))"
+)
+"""Whatever may put a model into eval mode: `train(epoch)` and `train(loader)` are no torch's."""
 Trained = frozenset[tuple[str | None, Location]]
 
 
@@ -149,7 +153,7 @@ def _evaluation(tape: Tape, event: Event, trained: Trained, here: Trained | None
             return None
     elif trains and not attrs["graph"] and _in_train_mode(tape, event) and _measured(tape, event):
         evidence = "without gradients, for a loss or a metric"
-        if _leads_to_a_backward(tape, event):
+        if not attrs.get("held_out") and _leads_to_a_backward(tape, event):
             return None
     else:
         return None
