@@ -125,3 +125,36 @@ def test_a_flag_that_goes_with_the_kind_of_schedule_says_when_to_advance_it() ->
     assert told(TORCH + source) == set()
     always = CHOSEN.format(per_batch="schedule.step()", per_epoch="pass")
     assert {code for code, _ in told(TORCH + always)} == {"GC113"}
+
+
+BY_KIND = """
+from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+def run(model, loader, args):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if args.once:
+        schedule = OneCycleLR(optimizer, 0.1, total_steps=args.epochs * len(loader))
+    else:
+        schedule = CosineAnnealingLR(optimizer, args.epochs)
+    by_batch = {asked}
+    for epoch in range(args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+            if {batch}:
+                schedule.step()
+        if {epoch}:
+            schedule.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["isinstance(schedule, OneCycleLR)", "isinstance(schedule, (OneCycleLR, StepLR))"],
+)
+def test_a_schedule_is_advanced_as_its_kind_wants(asked: str) -> None:
+    right = BY_KIND.format(asked=asked, batch="by_batch", epoch="not by_batch")
+    assert told(TORCH + right) == set()
+    wrong = BY_KIND.format(asked=asked, batch="not by_batch", epoch="by_batch")
+    assert {code for code, _ in told(TORCH + wrong)} == {"GC113"}

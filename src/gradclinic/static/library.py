@@ -313,6 +313,9 @@ def _builtin(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value:
         return source
     if name == "isinstance" and isinstance(source, Map) and _names_dict(args.get(1, "")):
         return Const(True)  # `if isinstance(optimizer, dict): for one in optimizer.values(): one.step()`
+    known = schedules.is_one(walk, source, args.get(1, "")) if name == "isinstance" else None
+    if known is not None:
+        return Const(known)
     if name in ("hasattr", "isinstance") and is_wrapper(source, parts(args.positional[1:])):
         return Const(True)
     return Unknown(f"{name}({', '.join(name_of(value) for value in args.positional)})")

@@ -13,7 +13,7 @@ from gradclinic.static.opaque import build
 from gradclinic.static.own_optimizers import in_sight
 from gradclinic.static.project_files import file_of, parsed, version_of
 from gradclinic.static.syntax import last_name, names_in, nodes_in
-from gradclinic.static.values import ActorRef, ClassDef, Func, Num, Seq, Value
+from gradclinic.static.values import ActorRef, ClassDef, Func, Lib, Num, Seq, Value
 from gradclinic.static.walk import Arguments, Walk
 
 _DECAYS = {"StepLR": "step_size", "MultiStepLR": "milestones"}
@@ -31,6 +31,19 @@ _LOADER = words.Pattern(r"^(train|data|trn|training)?_?(data)?_?(loader|dl)$", r
 _HOOKS = frozenset({"register_step_post_hook", "register_step_pre_hook"})
 _COUNTERS = frozenset({"last_epoch", "_step_count"})
 _BASES = words.TORCH_SCHEDULES | {"_LRScheduler", "LRScheduler"}
+
+
+def is_one(walk: Walk, schedule: Value, kinds: Value | None) -> bool | None:
+    """`isinstance(schedule, OneCycleLR)`, of one that was built in sight as one of torch's."""
+    actor = walk.recorder.actors.get(schedule.id) if isinstance(schedule, ActorRef) else None
+    if actor is None or actor.kind is not ActorKind.SCHEDULE or not actor.attrs.get("torch"):
+        return None
+    asked = kinds.items if isinstance(kinds, Seq) else [kinds]
+    names = {kind.name.rpartition(".")[2] for kind in asked if isinstance(kind, Lib)}
+    plain = len(names) == len(asked) and names <= words.TORCH_SCHEDULES
+    if not plain or "or_another" in actor.attrs or actor.attrs["kind"] not in words.TORCH_SCHEDULES:
+        return None
+    return actor.attrs["kind"] in names
 
 
 def gives_torchs_own(name: str, path: str) -> bool:
