@@ -92,3 +92,51 @@ def test_the_mode_is_left_to_those_who_set_it(tmp_path: Path, layer: str, prepar
     if "set_mode" in prepared:
         (tmp_path / "modes.py").write_text("def set_mode(trainer):\n    trainer.model.train(False)\n")
     assert "GC702" not in told(tmp_path, layer, prepared)
+
+
+CHOOSES = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x):
+        {forward}
+"""
+SCRIPT = """\
+import torch
+from torch import nn
+from nets import Net
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(9):
+    net.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    net.eval()
+    for x, y in test_loader:
+        print((net(x).argmax(1) == y).float().mean().item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "expected"),
+    [
+        ("with torch.set_grad_enabled(self.training): return self.layer(x)", set()),
+        ("if self.training: return self.layer(x)\n        with torch.no_grad(): return self.layer(x)", set()),
+        ("return self.layer(x)", {"GC703"}),
+    ],
+)
+def test_a_model_may_choose_by_its_mode_to_keep_no_graph(
+    tmp_path: Path, forward: str, expected: set[str]
+) -> None:
+    (tmp_path / "nets.py").write_text(CHOOSES.format(forward=forward))
+    (tmp_path / "script.py").write_text(SCRIPT)
+    diagnosis = lint([str(tmp_path / "script.py")], Config())
+    assert {finding.code for finding in diagnosis.findings} == expected

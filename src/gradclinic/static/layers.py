@@ -31,10 +31,17 @@ _TAKES_PARTS = words.names("getattr children named_children modules named_module
 _DIFFERENTIATES = words.names("grad jacobian hessian jacrev jacfwd vjp jvp enable_grad")
 
 
+_QUIET = frozenset({"no_grad", "inference_mode"})
+
+
 def _differentiates(cls: ast.ClassDef) -> bool:
-    """Whether a module computes gradients in order to compute: forces of an energy, say."""
-    forwards = any(isinstance(part, ast.FunctionDef) and part.name == "forward" for part in cls.body)
-    return forwards and any(
+    """Whether a module computes gradients in order to compute: forces of an energy, say. Or chooses by its
+    mode whether there are any: `with torch.set_grad_enabled(self.training)`."""
+    forward = [part for part in cls.body if isinstance(part, ast.FunctionDef) and part.name == "forward"]
+    names = set(names_in(forward[0])) if forward else set()
+    if "set_grad_enabled" in names or ("training" in names and not names.isdisjoint(_QUIET)):
+        return True
+    return bool(forward) and any(
         isinstance(node, ast.Call) and last_name(node.func) in _DIFFERENTIATES for node in nodes_in(cls)
     )
 
