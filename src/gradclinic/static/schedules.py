@@ -117,7 +117,7 @@ def build_schedule(
         if isinstance(part, ActorRef) and part.kind is ActorKind.SCHEDULE
     }
     for id in parts_of_it:
-        optimizers |= {of for of in walk.recorder.actors[id].of if of.startswith(ActorKind.OPTIMIZER)}
+        optimizers |= {of for of in walk.recorder.known(id).of if of.startswith(ActorKind.OPTIMIZER)}
     return build(walk, ActorKind.SCHEDULE, name, node, of=optimizers | parts_of_it, attrs=attrs)
 
 
