@@ -16,7 +16,9 @@ _ASKS = re.compile(
     r"finite|nan(?!o)|(^|_)inf(s|_|$)|isinf|overflow|skip|valid|get_scale|retry|(^|_)ok($|_)", re.I
 )
 """Whoever says so between the two looks at the gradients himself."""
-_KNOWS_SCALERS = re.compile(r"found_inf|_step_supports_amp_scaling|\.grad_scaler\b|_per_optimizer_states")
+_KNOWS_SCALERS = re.compile(
+    r"found_inf|_step_supports_amp_scaling|optim\w*\.grad_scaler\b|_per_optimizer_states"
+)
 """An optimizer that is told what the scaler found skips the step by itself."""
 _MERELY_CLIPS = re.compile(
     r"clip|norm|parameters$|^(print|log|info|debug|append|extend|item|float|int|str|len|list|min|max|round|format|"
