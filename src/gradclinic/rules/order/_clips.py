@@ -22,7 +22,9 @@ def misplaced_clips(
     comes before the backward of its iteration. A site that ever follows a backward is neither.
     """
     timeline = tape.timeline(optimizer)
-    clips = tuple(event for event in timeline if event.kind is EventKind.CLIP)
+    # What an earlier phase of the training clipped it did for an optimizer of its own.
+    built = next((event.index for event in tape.of_actor(optimizer, EventKind.BUILD)), -1)
+    clips = tuple(event for event in timeline if event.kind is EventKind.CLIP and event.index > built)
     for _, at_site in cadence(clips):
         states = [_state_before(timeline, clip) for clip in at_site]
         judged = [state for state in states if state is not None]
