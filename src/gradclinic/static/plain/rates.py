@@ -28,7 +28,7 @@ def may_tell(text: str) -> bool:
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[RateReading]:
-    made = _made_from(tree)
+    made = _made_from(tree, path)
     kinds = {
         name: {kind for maker in makers for kind in _kinds(maker, tree, path)}
         for name, makers in made.items()
@@ -107,20 +107,55 @@ def _changed(value: ast.Attribute, tree: ast.Module) -> bool:
     )
 
 
-def _made_from(tree: ast.Module) -> dict[str, set[str]]:
+def _made_from(tree: ast.Module, path: str) -> dict[str, set[str]]:
     """For each name what was called to make it; of several at once, what sounds like making a schedule."""
     made: dict[str, set[str]] = {}
     for node in (node for scope in scopes(tree) for node in scope.nodes):
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            kind = last_name(node.annotation)
+            if kind in words.TORCH_SCHEDULES:
+                made.setdefault(node.arg, set()).add(kind)
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or not isinstance(node.value, ast.Call):
             continue
         maker = last_name(node.value.func)
-        for target in node.targets:
+        if maker in words.TORCH_SCHEDULES and _is_of_the_project(node.value.func, tree, path):
+            maker = f"Own{maker}"
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if not isinstance(target, ast.Tuple):
                 made.setdefault(last_name(target), set()).add(maker)
             elif words.SCHEDULE_NAME.search(maker):
                 for part in target.elts:
                     made.setdefault(last_name(part), set()).add(maker)
     return made
+
+
+def _is_of_the_project(func: ast.expr, tree: ast.Module, path: str) -> bool:
+    """Whether it is a class that merely has the name of torch's: its rates are its own."""
+    files = [file_of(module, path) for module in _modules_of(func, tree)]
+    others = [parsed(file, *version_of(file)) for file in files if file is not None]
+    return any(
+        isinstance(node, ast.ClassDef)
+        and node.name == last_name(func)
+        and words.TORCH_SCHEDULES.isdisjoint(map(last_name, node.bases))
+        for module in (tree, *others)
+        if module is not None
+        for node in module.body
+    )
+
+
+def _modules_of(func: ast.expr, tree: ast.Module) -> Iterator[str]:
+    """Those that it may be taken from: `L` in `L.StepLR(...)`, or what the name is imported from."""
+    of = last_name(func.value) if isinstance(func, ast.Attribute) else None
+    for node in (node for scope in scopes(tree) for node in scope.nodes):
+        if isinstance(node, ast.Import) and of is not None:
+            yield from (alias.name for alias in node.names if (alias.asname or alias.name) == of)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            for alias in node.names:
+                if of is None and alias.name in (last_name(func), "*"):
+                    yield module
+                elif of is not None and (alias.asname or alias.name) == of:
+                    yield f"{module}.{alias.name}" if node.module else f"{module}{alias.name}"
 
 
 def _kinds(maker: str, tree: ast.Module, path: str) -> set[str]:
