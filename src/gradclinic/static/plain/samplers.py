@@ -169,15 +169,16 @@ def _brings_batches(loop: ast.For, every: tuple[Scope, ...]) -> bool:
 
 
 def _is_repeated(scope: Scope, batches: ast.For, loops: list[ast.For | ast.While]) -> bool:
-    """Whether an open-ended loop around it, or around a call of its function, goes over the data again.
+    """Whether a loop around it, or around a call of its function, goes over the data again: one over epochs,
+    or an open-ended one.
 
     A counted loop that is not over epochs goes over folds, files or models, each with a sampler of its own.
     """
-    endless = [loop for loop in loops if isinstance(loop, ast.While)]
-    return any(batches in nodes_in(loop) or _name(scope) in _called_in(loop) for loop in endless)
+    again = [loop for loop in loops if isinstance(loop, ast.While) or over_epochs(loop)]
+    return any(batches in nodes_in(loop) or _name(scope) in _called_in(loop) for loop in again)
 
 
-def _called_in(loop: ast.While) -> set[str]:
+def _called_in(loop: ast.For | ast.While) -> set[str]:
     """Functions of the file, and methods of its own, that a loop calls."""
     called = [node.func for node in nodes_in(loop) if isinstance(node, ast.Call)]
     return {
