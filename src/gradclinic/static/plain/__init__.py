@@ -12,6 +12,7 @@ from gradclinic.static.plain import (
     copies,
     descents,
     orders,
+    paces,
     rates,
     samplers,
     saving,
@@ -20,7 +21,20 @@ from gradclinic.static.plain import (
     unchecked,
 )
 
-_READERS = (adapters, by_hand, copies, descents, orders, rates, samplers, saving, slices, stored, unchecked)
+_READERS = (
+    adapters,
+    by_hand,
+    copies,
+    descents,
+    orders,
+    paces,
+    rates,
+    samplers,
+    saving,
+    slices,
+    stored,
+    unchecked,
+)
 
 
 def readers_for(code: str) -> tuple[ModuleType, ...]:
