@@ -108,3 +108,39 @@ def run(optimizer):
 @pytest.mark.parametrize(("kind", "told"), [("LambdaLR", []), ("StepLR", ["GC308"])])
 def test_what_is_built_says_it_too(tmp_path: Path, kind: str, told: list[str]) -> None:
     assert codes(tmp_path, "", ANNOTATED.format(kind=kind)) == told
+
+
+TOLD_BY_NAME = """
+import torch
+
+def fit(model, loader, optimizer, scheduler):
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+    scheduler.step()
+    print(scheduler.get_lr()[0])
+"""
+OF_ITS_OWN = """
+import torch
+
+class WarmUp(torch.optim.lr_scheduler.LRScheduler):
+    def get_lr(self):
+        return [lr * min(1, self.last_epoch / 10) for lr in self.base_lrs]
+"""
+
+
+@pytest.mark.parametrize(
+    ("schedules", "told"),
+    [
+        ("", ["GC308"]),
+        ("make = lambda o: torch.optim.lr_scheduler.StepLR(o, 3)", ["GC308"]),
+        (OF_ITS_OWN, []),
+        ("make = lambda o: torch.optim.lr_scheduler.LambdaLR(o, f)", []),
+        ("make = lambda o: get_cosine_schedule_with_warmup(o, 10, 100)", []),
+    ],
+)
+def test_what_is_given_may_be_any_that_the_project_has(
+    tmp_path: Path, schedules: str, told: list[str]
+) -> None:
+    assert codes(tmp_path, schedules, TOLD_BY_NAME) == told

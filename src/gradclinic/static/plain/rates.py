@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from gradclinic.facts.rates import RateReading
 from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.project_files import file_of, parsed, version_of
+from gradclinic.static.scales import spoken_of
 from gradclinic.static.syntax import last_name, names_in
 
 _LOGGING = ("add_scalar(", "wandb.log(", "log_metric(", "log_dict(")
@@ -19,6 +21,10 @@ _LOGS = frozenset({"add_scalar", "log", "log_metric", "log_dict", "log_scalar", 
 _RATE = words.Pattern(r"(^|[/_ .-])(lr|learning[_ ]?rate)$", re.I)
 _IN_CLOSED_FORM = words.names("LambdaLR CosineAnnealingWarmRestarts OneCycleLR CyclicLR")
 """They compute each rate from the first one: whoever asks them gets the rate of now."""
+_GIVES_THE_RATE_OF_NOW = re.compile(
+    rb"def get_lr\(self|\b(?:LambdaLR|CosineAnnealingWarmRestarts|OneCycleLR|CyclicLR)\(|get_\w*schedule\w*\("
+)
+"""What a file of the project would say that has one of those, or writes its own."""
 _SETTING = words.Pattern(r"^(args?|cfg|config|conf|hparams?|hps|opt|opts|options?|flags)$", re.I)
 
 
@@ -49,7 +55,7 @@ def _asked(
     if not isinstance(call.func, ast.Attribute) or call.args or call.keywords:
         return
     name = last_name(call.func.value)
-    if name in ("self", "super", "cls") or not _is_schedule(name, made):
+    if name in ("self", "super", "cls") or not _is_schedule(name, made, path):
         return
     if scope.qualname.endswith("get_lr") and not _gives_one(call, scope):
         return  # a schedule that wraps another
@@ -193,11 +199,15 @@ def _imports_of(function: str, tree: ast.Module) -> Iterator[ast.ImportFrom]:
                 yield node
 
 
-def _is_schedule(name: str, made: dict[str, set[str]]) -> bool:
+def _is_schedule(name: str, made: dict[str, set[str]], path: str) -> bool:
     """Whether it is one whose next rate is computed from the last."""
     makers = made.get(name)
     if makers is None:
-        return bool(words.SCHEDULE_NAME.search(name))
+        # Who gives it may have made it of what computes each rate from the first.
+        file = os.path.abspath(path)
+        return bool(words.SCHEDULE_NAME.search(name)) and not (
+            os.path.isfile(file) and spoken_of(file, _GIVES_THE_RATE_OF_NOW)
+        )
     if makers & _IN_CLOSED_FORM:
         return False  # or another one, where a setting chooses: it is right where it is asked
     if makers & words.TORCH_SCHEDULES:
