@@ -98,7 +98,7 @@ PUT_RIGHT = [
     (
         "either way",
         "        optimizer.step()",
-        "        scaler.unscale_(optimizer)\n        optimizer.step()",
+        "        scaler.unscale_(optimizer)\n        if are_finite(model):\n            optimizer.step()",
     ),
     ("either way", "scaler.scale(loss).backward()", "loss.backward()"),
     ("penalty", ".sum(), mixed)", ".sum(), mixed, create_graph=True)"),

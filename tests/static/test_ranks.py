@@ -131,6 +131,16 @@ for step in range(1000):
 """
 
 
+def test_passes_that_a_loop_over_epochs_calls_are_repeated() -> None:
+    over_epochs = CLASS.replace("while not self.finished:", "for epoch in range(self.done, self.epochs):")
+    assert "GC904" in codes_by_lint(over_epochs.format(told="pass"))
+    assert "GC904" not in codes_by_lint(over_epochs.format(told="self.sampler.set_epoch(self.passes)"))
+    over_folds = CLASS.replace("while not self.finished:", "for fold in range(5):")
+    assert "GC904" not in codes_by_lint(over_folds.format(told="pass"))
+    evaluated = over_epochs.replace("self.model(batch).mean().backward()", "self.model(batch)")
+    assert "GC904" not in codes_by_lint(evaluated.format(told="pass"))
+
+
 def test_passes_repeated_by_a_method_or_a_generator_are_epochs() -> None:
     assert "GC904" in codes_by_lint(CLASS.format(told="pass"))
     assert "GC904" not in codes_by_lint(CLASS.format(told="self.sampler.set_epoch(self.passes)"))

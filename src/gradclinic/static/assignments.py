@@ -7,6 +7,7 @@ import re
 
 from gradclinic.static import holdings, words
 from gradclinic.static.arithmetic import as_one, with_unit, written
+from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import name_of
 from gradclinic.static.expressions import evaluate
 from gradclinic.static.gradients import assign_gradient, write_weights
@@ -128,7 +129,11 @@ def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Val
         elif isinstance(value, Model):
             holdings.exchanged(walk, base.attrs, target.attr, value, target)
         if isinstance(base, Instance):
-            value = _perhaps(walk, base.attrs.get(target.attr), value, target)
+            before = base.attrs.get(target.attr) or (base.cls.find(target.attr) if walk.unsure else None)
+            value = _perhaps(walk, before, value, target)
+        elif walk.unsure and isinstance(base, Unknown) and _is_flag(value):
+            # `if not cuda: args.fp16 = False`: elsewhere it is what the user has asked for.
+            value = _perhaps(walk, get_attribute(walk, base, target.attr), value, target)
         base.attrs[target.attr] = value
         if isinstance(base, Instance) and isinstance(value, ActorRef):
             walk.recorder.rename(value.id, f"{_label(target)}")
@@ -138,7 +143,11 @@ def _assign_attribute(walk: Walk, base: Value, target: ast.Attribute, value: Val
         assign_gradient(walk, base.of, value, target)
 
 
-def _perhaps(walk: Walk, before: Value | None, value: Value, target: ast.Attribute) -> Value:
+def _is_flag(value: Value) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, bool)
+
+
+def _perhaps(walk: Walk, before: Value | None, value: Value, target: ast.Attribute | ast.Subscript) -> Value:
     """`if step >= most: self.finished = True`: of a flag that is set in a branch nobody knows to be taken."""
     if walk.unsure and isinstance(before, (ActorRef, Model)) and same(value, NONE):
         return before  # `else: self.optimizer = None`, where there is nothing that could be called
@@ -146,7 +155,8 @@ def _perhaps(walk: Walk, before: Value | None, value: Value, target: ast.Attribu
         return value
     if name_of(before) == name_of(value):
         return value
-    return before if isinstance(before, Unknown) else Unknown(f"<{target.attr}@{target.lineno}>")
+    name = target.attr if isinstance(target, ast.Attribute) else "item"
+    return before if isinstance(before, Unknown) else Unknown(f"<{name}@{target.lineno}>")
 
 
 def _assign_item(walk: Walk, target: ast.Subscript, value: Value) -> None:
@@ -156,6 +166,8 @@ def _assign_item(walk: Walk, target: ast.Subscript, value: Value) -> None:
         key = index.value if isinstance(index, (Const, Num)) and index.value is not None else name_of(index)
         if isinstance(value, Model):
             holdings.exchanged(walk, base.items, key, value, target)
+        if walk.unsure and _is_flag(value):
+            value = _perhaps(walk, base.items.get(key), value, target)
         base.items[key] = value
     elif isinstance(base, Model):
         holdings.put_in(walk, base, f"{base.name}[{name_of(index)}]", value, target)

@@ -55,7 +55,7 @@ def kept_inside(walk: Walk, node: FunctionNode, result: Value) -> Keys:
         for name, value in walk.frame.vars.items()
         if isinstance(value, ActorRef) and value.built and name not in walk.frame.shared
         if is_kept(name, node, walk.survey.functions)
-        if not walk.recorder.actors[value.id].attrs.get("escapes")
+        if not walk.recorder.known(value.id).attrs.get("escapes")
     }
     given = {part.id for part in parts([result]) if isinstance(part, ActorRef)}
     held = walk.frame.vars.get("self")
@@ -80,7 +80,7 @@ def kept_by_its_class(
         for name, held in this.attrs.items()
         if isinstance(held, ActorRef)
         and held.built
-        and not walk.recorder.actors[held.id].attrs.get("escapes")
+        and not walk.recorder.known(held.id).attrs.get("escapes")
         if levels > 1 or held.kind is ActorKind.OPTIMIZER
         if keeps_to_itself(name, owner, tree, walk.survey.functions)
     )

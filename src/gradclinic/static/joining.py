@@ -11,6 +11,7 @@ from gradclinic.static.walk import Walk
 def joined(walk: Walk, one: Value | None, other: Value | None, path: str, known: int) -> Value:
     """What either branch left; of actors, all but the first `known` were built in one of them."""
     if isinstance(one, ActorRef) and isinstance(other, ActorRef):
+        one.id, other.id = walk.recorder.now(one.id), walk.recorder.now(other.id)
         if one.id == other.id:
             return one
         new = set(islice(walk.recorder.actors, known, None))

@@ -165,7 +165,7 @@ def _optimizer(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast
 
 def _schedule(walk: Walk, base: ActorRef, attr: str, args: Arguments, node: ast.Call) -> Value | None:
     if attr == "step" and (not base.prepared or walk.synced):
-        schedule = walk.recorder.actors[base.id]
+        schedule = walk.recorder.known(base.id)
         of = frozenset(id for id in schedule.of if id.startswith(ActorKind.OPTIMIZER))
         attrs: dict[str, object] = {"prepared": True} if base.prepared else {}
         if args.all() and schedule.attrs.get("kind") != "ReduceLROnPlateau":

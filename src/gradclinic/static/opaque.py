@@ -285,7 +285,7 @@ def _made(walk: Walk, name: str, known: list[Value], node: ast.Call) -> Value | 
 
 def _gives_back(walk: Walk, name: str, label: str, optimizers: Keys) -> bool:
     """`optimizer = lr_scheduler(optimizer, epoch)` sets the rate of what it was given."""
-    names = {walk.recorder.actors[id].name.rpartition(".")[2] for id in optimizers}
+    names = {walk.recorder.known(id).name.rpartition(".")[2] for id in optimizers}
     return name.islower() and (label in names or label in ("optimizer", "optim", "opt"))
 
 
@@ -382,7 +382,7 @@ def _result_path(walk: Walk, func: Value) -> str:
 def called_again(walk: Walk, held: tuple[Value, ...], label: str) -> Value | None:
     wanted = label.rsplit(".", 1)[-1]
     for value in held if wanted else ():
-        name = walk.recorder.actors[value.id].name if isinstance(value, ActorRef) else ""
+        name = walk.recorder.known(value.id).name if isinstance(value, ActorRef) else ""
         if isinstance(value, Model):
             name = value.name
         if name.rsplit(".", 1)[-1] == wanted:

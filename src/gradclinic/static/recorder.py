@@ -43,6 +43,8 @@ class Draft:
 class Recorder:
     drafts: list[Draft] = field(default_factory=list)
     actors: dict[str, Actor] = field(default_factory=dict)
+    became: dict[str, str] = field(default_factory=dict)
+    """Of two that turned out to be one, the other: values may still speak of the first."""
     muted: int = 0
     made: dict[str, list[tuple[Call, ...]]] = field(default_factory=dict)
     """The models that functions have made, each with the calls that led there."""
@@ -62,6 +64,9 @@ class Recorder:
         attrs: Mapping[str, object] | None = None,
     ) -> None:
         if not self.muted:
+            if self.became:
+                actor = actor and self.now(actor)
+                optimizers = frozenset(map(self.now, optimizers))
             self.drafts.append(Draft(kind, where, actor, models, optimizers, attrs or {}))
 
     def actor(
@@ -81,8 +86,17 @@ class Recorder:
         while built and id in self.actors:
             again += 1
             id = f"{first}#{again}"
-        self.actors[id] = Actor(id, kind, name, type, built, tuple(sorted(of)), attrs or {})
+        self.actors[id] = Actor(id, kind, name, type, built, tuple(sorted(map(self.now, of))), attrs or {})
         return id
+
+    def now(self, id: str) -> str:
+        """What an actor is known by since it turned out to be one with another."""
+        while id in self.became:
+            id = self.became[id]
+        return id
+
+    def known(self, id: str) -> Actor:
+        return self.actors[self.now(id)]
 
     def make(self, key: str, calls: tuple[Call, ...]) -> str:
         """A function makes another model wherever it is called from."""
@@ -102,21 +116,23 @@ class Recorder:
         return True
 
     def extend(self, id: str, of: Keys) -> None:
-        actor = self.actors[id]
-        self.actors[id] = replace(actor, of=tuple(sorted({*actor.of, *of})))
+        actor = self.known(id)
+        self.actors[actor.id] = replace(actor, of=tuple(sorted({*actor.of, *of})))
 
     def rename(self, id: str, name: str) -> None:
+        id = self.now(id)
         if id in self.actors:
             self.actors[id] = replace(self.actors[id], name=name)
 
     def escapes(self, id: str) -> None:
         """It was put where code out of sight can reach it."""
-        actor = self.actors[id]
-        self.actors[id] = replace(actor, attrs={**actor.attrs, "escapes": True})
+        actor = self.known(id)
+        self.actors[actor.id] = replace(actor, attrs={**actor.attrs, "escapes": True})
 
     def merge(self, kept: str, gone: str) -> None:
         """Two that are built in two branches under one name are one: only one of them is ever there."""
         other, one = self.actors.pop(gone), self.actors[kept]
+        self.became[gone] = kept
         if one.attrs.get("kind") != other.attrs.get("kind"):
             self.actors[kept] = replace(one, attrs={**one.attrs, "or_another": True})
         self.extend(kept, frozenset(other.of))
@@ -132,8 +148,8 @@ class Recorder:
     def contained(self, ids: Keys) -> None:
         """Nobody but the function that was walked ever had them."""
         for id in ids:
-            actor = self.actors[id]
-            self.actors[id] = replace(actor, attrs={**actor.attrs, "contained": True})
+            actor = self.known(id)
+            self.actors[actor.id] = replace(actor, attrs={**actor.attrs, "contained": True})
 
     def forget(self, kind: EventKind, *, since: int) -> None:
         """What happened on a branch that was left never comes together with what follows."""

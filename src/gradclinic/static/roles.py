@@ -147,7 +147,7 @@ def _setting(walk: Walk, name: str, path: str) -> Value:
 
 
 def actor(walk: Walk, kind: ActorKind, path: str) -> ActorRef:
-    id = f"{kind}:{path}"
+    id = walk.recorder.now(f"{kind}:{path}")
     if id not in walk.recorder.actors:
         attrs = {"torch": None} if kind is ActorKind.SCHEDULE else {}
         id = walk.recorder.actor(kind, path, attrs=attrs)

@@ -80,13 +80,13 @@ def _comes_with_a_scale(walk: Walk, scaler: ActorRef) -> bool:
     kinds = {draft.kind for draft in walk.recorder.drafts}
     if EventKind.CLIP not in kinds or EventKind.BACKWARD in kinds:
         return False
-    if walk.recorder.actors[scaler.id].built is not None or walk.frame.module.path:
+    if walk.recorder.known(scaler.id).built is not None or walk.frame.module.path:
         return False
     return called_with_a_scale(walk.path) and never_unscaled(walk.path)
 
 
 def _enabled(walk: Walk, scaler: ActorRef) -> bool:
-    return walk.recorder.actors[scaler.id].attrs.get("enabled", True) is not False
+    return walk.recorder.known(scaler.id).attrs.get("enabled", True) is not False
 
 
 def scaled_by(walk: Walk, base: ActorRef, loss: Value | None) -> Tensor:

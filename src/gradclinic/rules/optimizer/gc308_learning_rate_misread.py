@@ -19,7 +19,8 @@ Silencing the warning.
 Some schedules compute every rate from the first one, so that `get_lr()` gives the right answer, if with a
 warning: `LambdaLR` and what transformers builds of it, `OneCycleLR`, `CyclicLR`,
 `CosineAnnealingWarmRestarts`. Nothing is said of these, nor where a setting chooses between one of them and
-another schedule. A schedule that is given as an argument is known by its name only.
+another schedule, nor of one that is given as an argument where some file of the project has one of them or
+writes a schedule itself.
 """
 
 from __future__ import annotations

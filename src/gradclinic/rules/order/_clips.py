@@ -25,7 +25,9 @@ def misplaced_clips(
     timeline = tape.timeline(optimizer)
     if not any(event.kind is EventKind.BACKWARD for event in timeline):
         return
-    clips = tuple(event for event in timeline if event.kind is EventKind.CLIP)
+    # What an earlier phase of the training clipped it did for an optimizer of its own.
+    built = next((event.index for event in tape.of_actor(optimizer, EventKind.BUILD)), -1)
+    clips = tuple(event for event in timeline if event.kind is EventKind.CLIP and event.index > built)
     for _, at_site in cadence(clips):
         states = [_state_before(timeline, clip) for clip in at_site]
         judged = [state for state in states if state is not None]

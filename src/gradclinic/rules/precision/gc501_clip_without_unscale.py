@@ -90,8 +90,10 @@ def scaled_gradients_clipped(tape: Tape) -> Iterator[Finding]:
     of_any: set[object] = set()
     for optimizer in tape.optimizers:
         reported: set[object] = set()
+        # What an earlier phase of the training clipped it did for an optimizer of its own.
+        built = next((event.index for event in tape.of_actor(optimizer, EventKind.BUILD)), -1)
         for update in updates(tape, optimizer):
-            for clip in update.of_kind(EventKind.CLIP):
+            for clip in (event for event in update.of_kind(EventKind.CLIP) if event.index > built):
                 scaler = carried_scaler(update, clip)
                 if scaler is None or clip.attrs.get("scaled_limit") or clip.where in reported | of_any:
                     continue

@@ -2,11 +2,13 @@
 
 ## What it finds
 `scaler.scale(loss).backward()` followed by `optimizer.step()` instead of
-`scaler.step(optimizer)`, without an `unscale_` in between.
+`scaler.step(optimizer)`. From source also where `scaler.unscale_(optimizer)` stands between the two and
+nothing asks whether the gradients are finite.
 
 ## Why it hurts
 The update is larger by the loss scale, often 65536, or, under Adam, tuned to a scale that jumps
-whenever the scaler adapts it; and a step with overflowed gradients is taken instead of skipped.
+whenever the scaler adapts it. And a step with overflowed gradients is taken instead of skipped: since the
+scale grows until something overflows, that writes NaN into the weights sooner or later, unscaled or not.
 
 ## What to do
 
@@ -18,7 +20,8 @@ whenever the scaler adapts it; and a step with overflowed gradients is taken ins
 Dividing the learning rate by the scale: the scale changes during the run.
 
 ## Known limits
-A step taken right after `unscale_` is accepted, although it gives up the check for overflow.
+Between `unscale_` and the step nothing may happen but a clip, or the gradients may have been looked at; a run
+accepts every step after `unscale_`, for it does not see what was asked before it.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import ActorKind, Event, EventKind, Source, Tape, Update, updates
+from gradclinic.facts.scaling import UncheckedStep
 from gradclinic.findings import Change, Finding, Fix, Insert, Rewrite, Severity, Side, Word
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._wording import order_seen
@@ -96,6 +100,21 @@ def stepped_with_scale(tape: Tape) -> Iterator[Finding]:
                 subject=optimizer,
             )
             break
+
+
+@rule.check
+def stepped_unchecked(step: UncheckedStep) -> Iterator[Finding]:
+    words = (Word(step.unscaled, "unscale_"), Word(step.where, "step"))
+    yield rule.finding(
+        f"{step.optimizer}.step() takes what {step.scaler} has unscaled, also where it overflowed",
+        step.where,
+        evidence={"unscaled at": step.unscaled},
+        fix=Fix(
+            f"call {step.scaler}.step({step.optimizer}), which leaves out a step that would write NaN",
+            changes=(Rewrite(step.where, "{}.step({})", words),),
+        ),
+        confidence=0.93,
+    )
 
 
 def _scaled_way(tape: Tape, scaler: str, update: Update) -> tuple[Event, ...]:

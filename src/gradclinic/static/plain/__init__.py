@@ -12,14 +12,29 @@ from gradclinic.static.plain import (
     copies,
     descents,
     orders,
+    paces,
     rates,
     samplers,
     saving,
     slices,
     stored,
+    unchecked,
 )
 
-_READERS = (adapters, by_hand, copies, descents, orders, rates, samplers, saving, slices, stored)
+_READERS = (
+    adapters,
+    by_hand,
+    copies,
+    descents,
+    orders,
+    paces,
+    rates,
+    samplers,
+    saving,
+    slices,
+    stored,
+    unchecked,
+)
 
 
 def readers_for(code: str) -> tuple[ModuleType, ...]:
@@ -27,8 +42,6 @@ def readers_for(code: str) -> tuple[ModuleType, ...]:
     return tuple(reader for reader in _READERS if reader.may_tell(code))
 
 
-def plain_facts(
-    readers: tuple[ModuleType, ...], tree: ast.Module, text: str, path: str
-) -> Iterator[object]:
+def plain_facts(readers: tuple[ModuleType, ...], tree: ast.Module, text: str, path: str) -> Iterator[object]:
     for reader in readers:
         yield from reader.read(tree, text, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from gradclinic.facts.rates import RateReading
 from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.project_files import file_of, parsed, version_of
+from gradclinic.static.scales import spoken_of
 from gradclinic.static.syntax import last_name, names_in
 
 _LOGGING = ("add_scalar(", "wandb.log(", "log_metric(", "log_dict(")
@@ -19,6 +21,10 @@ _LOGS = frozenset({"add_scalar", "log", "log_metric", "log_dict", "log_scalar", 
 _RATE = words.Pattern(r"(^|[/_ .-])(lr|learning[_ ]?rate)$", re.I)
 _IN_CLOSED_FORM = words.names("LambdaLR CosineAnnealingWarmRestarts OneCycleLR CyclicLR")
 """They compute each rate from the first one: whoever asks them gets the rate of now."""
+_GIVES_THE_RATE_OF_NOW = re.compile(
+    rb"def get_lr\(self|\b(?:LambdaLR|CosineAnnealingWarmRestarts|OneCycleLR|CyclicLR)\(|get_\w*schedule\w*\("
+)
+"""What a file of the project would say that has one of those, or writes its own."""
 _SETTING = words.Pattern(r"^(args?|cfg|config|conf|hparams?|hps|opt|opts|options?|flags)$", re.I)
 
 
@@ -28,7 +34,7 @@ def may_tell(text: str) -> bool:
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[RateReading]:
-    made = _made_from(tree)
+    made = _made_from(tree, path)
     kinds = {
         name: {kind for maker in makers for kind in _kinds(maker, tree, path)}
         for name, makers in made.items()
@@ -49,7 +55,7 @@ def _asked(
     if not isinstance(call.func, ast.Attribute) or call.args or call.keywords:
         return
     name = last_name(call.func.value)
-    if name in ("self", "super", "cls") or not _is_schedule(name, made):
+    if name in ("self", "super", "cls") or not _is_schedule(name, made, path):
         return
     if scope.qualname.endswith("get_lr") and not _gives_one(call, scope):
         return  # a schedule that wraps another
@@ -107,20 +113,55 @@ def _changed(value: ast.Attribute, tree: ast.Module) -> bool:
     )
 
 
-def _made_from(tree: ast.Module) -> dict[str, set[str]]:
+def _made_from(tree: ast.Module, path: str) -> dict[str, set[str]]:
     """For each name what was called to make it; of several at once, what sounds like making a schedule."""
     made: dict[str, set[str]] = {}
     for node in (node for scope in scopes(tree) for node in scope.nodes):
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            kind = last_name(node.annotation)
+            if kind in words.TORCH_SCHEDULES:
+                made.setdefault(node.arg, set()).add(kind)
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or not isinstance(node.value, ast.Call):
             continue
         maker = last_name(node.value.func)
-        for target in node.targets:
+        if maker in words.TORCH_SCHEDULES and _is_of_the_project(node.value.func, tree, path):
+            maker = f"Own{maker}"
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if not isinstance(target, ast.Tuple):
                 made.setdefault(last_name(target), set()).add(maker)
             elif words.SCHEDULE_NAME.search(maker):
                 for part in target.elts:
                     made.setdefault(last_name(part), set()).add(maker)
     return made
+
+
+def _is_of_the_project(func: ast.expr, tree: ast.Module, path: str) -> bool:
+    """Whether it is a class that merely has the name of torch's: its rates are its own."""
+    files = [file_of(module, path) for module in _modules_of(func, tree)]
+    others = [parsed(file, *version_of(file)) for file in files if file is not None]
+    return any(
+        isinstance(node, ast.ClassDef)
+        and node.name == last_name(func)
+        and words.TORCH_SCHEDULES.isdisjoint(map(last_name, node.bases))
+        for module in (tree, *others)
+        if module is not None
+        for node in module.body
+    )
+
+
+def _modules_of(func: ast.expr, tree: ast.Module) -> Iterator[str]:
+    """Those that it may be taken from: `L` in `L.StepLR(...)`, or what the name is imported from."""
+    of = last_name(func.value) if isinstance(func, ast.Attribute) else None
+    for node in (node for scope in scopes(tree) for node in scope.nodes):
+        if isinstance(node, ast.Import) and of is not None:
+            yield from (alias.name for alias in node.names if (alias.asname or alias.name) == of)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            for alias in node.names:
+                if of is None and alias.name in (last_name(func), "*"):
+                    yield module
+                elif of is not None and (alias.asname or alias.name) == of:
+                    yield f"{module}.{alias.name}" if node.module else f"{module}{alias.name}"
 
 
 def _kinds(maker: str, tree: ast.Module, path: str) -> set[str]:
@@ -158,11 +199,15 @@ def _imports_of(function: str, tree: ast.Module) -> Iterator[ast.ImportFrom]:
                 yield node
 
 
-def _is_schedule(name: str, made: dict[str, set[str]]) -> bool:
+def _is_schedule(name: str, made: dict[str, set[str]], path: str) -> bool:
     """Whether it is one whose next rate is computed from the last."""
     makers = made.get(name)
     if makers is None:
-        return bool(words.SCHEDULE_NAME.search(name))
+        # Who gives it may have made it of what computes each rate from the first.
+        file = os.path.abspath(path)
+        return bool(words.SCHEDULE_NAME.search(name)) and not (
+            os.path.isfile(file) and spoken_of(file, _GIVES_THE_RATE_OF_NOW)
+        )
     if makers & _IN_CLOSED_FORM:
         return False  # or another one, where a setting chooses: it is right where it is asked
     if makers & words.TORCH_SCHEDULES:
