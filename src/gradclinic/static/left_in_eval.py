@@ -9,9 +9,9 @@ from gradclinic.static.caring import layers_of, minds
 from gradclinic.static.recorder import HELD_BY
 
 NEW_DATA = (EventKind.BATCH, EventKind.EPOCH_BEGIN)
-Place = tuple[Location, Location | str | None]
-"""Where something happens to a model, and the eval() it is under or the data it is gone over with: a function
-may train and evaluate."""
+Place = tuple[Location, Location | str | None, str | None]
+"""Where something happens to a model, the eval() it is under or the data it is gone over with, for a function
+may train and evaluate, and which model it is: what is loaded in the end is evaluated by the same function."""
 Verdicts = dict[Place, "ModeOfTraining | Evaluation | None"]
 """For each place of interest on one path: the fact, or None where this path speaks against it."""
 
@@ -26,13 +26,13 @@ def trained_in_eval(tape: Tape) -> Verdicts:
         if trained is None:
             continue
         if not _forgotten(tape, mode, trained):
-            verdicts.setdefault((mode.where, None), None)
+            verdicts.setdefault((mode.where, None, mode.actor), None)
             continue
         if not _evaluated_between(tape, mode, trained):
             trained = _comes_back(tape, mode)
         if trained is not None:
             layers = layers_of(trained) or ()
-            verdicts[mode.where, None] = ModeOfTraining(
+            verdicts[mode.where, None, mode.actor] = ModeOfTraining(
                 mode.actor or "model", None, None, layers, trained.where, mode.where
             )
     return verdicts
