@@ -1,4 +1,4 @@
-"""One function evaluates the model that is trained, and what is loaded in its place when the training is over."""
+"""One function evaluates what is trained, and what is loaded in its place when the training is over."""
 
 from __future__ import annotations
 

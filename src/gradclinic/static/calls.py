@@ -11,6 +11,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.applying import apply, call_partial, unbound
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.containers import call_collection, call_unseen
+from gradclinic.static.declared import learn_layers
 from gradclinic.static.engines import call_engine
 from gradclinic.static.forwards import compute_loss, forward
 from gradclinic.static.held import models_in, parts
@@ -358,6 +359,7 @@ def bind_parameters(walk: Walk, func: Func, args: Arguments, frame: Frame) -> No
         if name not in frame.vars:
             default = None if args.partial else _default(defaults.get(name))
             frame.vars[name] = default or infer(walk, name, name)
+    learn_layers(walk, func.frame, [*spec.posonlyargs, *spec.args, *spec.kwonlyargs], frame.vars)
 
 
 def _default(node: ast.expr | None) -> Value | None:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from gradclinic.static import words
+from gradclinic.static.library_layers import LIBRARIES, layers_of_library
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import Const, Model, Num, Seq
@@ -64,18 +65,6 @@ def layers_of_call(name: str, args: Arguments) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(found))
 
 
-def layers_of_torchvision(name: str) -> tuple[str, ...] | None:
-    """Of `torchvision.models.resnet18` and the like, which are made in train mode."""
-    module, _, last = name.rpartition(".")
-    if not module.startswith("torchvision.models") or "quantization" in module or "detection" in module:
-        return None
-    if re.search(r"resn|densenet|mobilenet|shufflenet|mnasnet|inception|efficientnet|regnet|_bn$", last):
-        return ("BatchNorm2d",)
-    if re.match(r"r3d|mc3|r2plus1d|s3d", last):
-        return ("BatchNorm3d",)
-    return ("Dropout",) if re.match(r"vgg|alexnet|squeezenet|googlenet", last) else None
-
-
 def layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int = _DEEPEST) -> tuple[str, ...] | None:
     """Of a module class of the file, with the classes of the file that it is made of."""
     if (cls, depth) not in survey.layers:
@@ -95,7 +84,7 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
             continue
         name = last_name(node.func)
         inner = survey.classes.get(name)
-        known = layers_of_torchvision(".".join(reversed(names_in(node.func))))
+        known = _of_library(survey, node)
         if (_CARES.match(name) or known) and node in perhaps:
             seen_all = False
         elif known:
@@ -115,6 +104,17 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
         return tuple(found)
     bases = {last_name(base) for base in cls.bases}
     return () if seen_all and bases <= {"Module"} else None
+
+
+def _of_library(survey: Survey, node: ast.Call) -> tuple[str, ...] | None:
+    """`self.encoder = models.resnet18()`, by what the file imports as `models`."""
+    path = names_in(node.func)
+    root = survey.imports.get(path[-1], path[-1]) if path else ""
+    if root.partition(".")[0] not in LIBRARIES:
+        return None
+    first = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+    settings = [keyword.arg or "" for keyword in node.keywords]
+    return layers_of_library(".".join([root, *reversed(path[:-1])]), first, settings)
 
 
 def _made_in_vain(cls: ast.ClassDef) -> tuple[set[ast.AST], set[ast.AST]]:

@@ -12,6 +12,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.elsewhere import class_elsewhere, computing_elsewhere
 from gradclinic.static.layers import any_differentiates
+from gradclinic.static.library_layers import drops
 from gradclinic.static.own_methods import Written
 from gradclinic.static.purposes import serves_training
 from gradclinic.static.syntax import last_name, names_in, nodes_in
@@ -118,6 +119,12 @@ def computes(walk: Walk, model: Model, method: str, given: Iterable[Value]) -> b
             method in written.computing(cls, by_layers=by_layers) for cls in owners
         )
     return known[method]
+
+
+def writes(walk: Walk, model: Model, method: str) -> bool:
+    """`model.generate(ids)` of transformers, in an evaluation: without a graph, in the mode of the model."""
+    of_transformers = model.origin.startswith("transformers.") or any(map(drops, model.layers or ()))
+    return method == "generate" and of_transformers and bool(walk.sweeps) and _over_held_out_data(walk)
 
 
 def after_method(walk: Walk, model: Model, method: str) -> None:
