@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape
 from gradclinic.static import words
-from gradclinic.static.between_updates import between_updates
+from gradclinic.static.between_updates import between_updates, follows_an_update
 from gradclinic.static.caring import differentiates, layers_around, layers_of
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.left_in_eval import (
@@ -291,6 +291,8 @@ def _in_train_mode(tape: Tape, forward: Event) -> bool:
 def _measured(tape: Tape, forward: Event) -> bool:
     if forward.attrs.get("measured") or forward.attrs.get("meant"):
         return not forward.attrs["meant"]
+    if forward.attrs.get("at_once") and follows_an_update(tape, forward):
+        return True
     following = next(iter(tape.events[forward.index + 1 :]), None)
     return (
         bool(forward.attrs["aside"] or forward.attrs.get("held_out"))
