@@ -105,7 +105,9 @@ def _agreed(verdicts: list[Verdicts]) -> list[ModeOfTraining | Evaluation]:
     found: Verdicts = {}
     for path in verdicts:
         for where, fact in path.items():
-            found[where] = None if fact is None else found.get(where, fact)
+            known = found.get(where, fact)
+            better = isinstance(known, Evaluation) and not known.called_in_sight
+            found[where] = fact if fact is None or better else known
     return [fact for fact in found.values() if fact is not None]
 
 
