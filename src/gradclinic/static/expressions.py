@@ -13,7 +13,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import chosen, compare, holds, name_of, negate, truth
 from gradclinic.static.held import items_by_name
-from gradclinic.static.iteration import item_of, items_of, part_of
+from gradclinic.static.iteration import called_for, item_of, items_of, part_of
 from gradclinic.static.joining import joined
 from gradclinic.static.roles import infer
 from gradclinic.static.syntax import last_name
@@ -249,7 +249,7 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
             path = f"{last_name(node.value) or name_of(base)}[{name_of(index)}]"
             # What is asked of `**kwargs` was given by somebody.
             base.items[key] = infer(walk, key, path) if isinstance(key, str) else Unknown(path)
-        return base.items[key]
+        return called_for(base.items[key], key)
     if isinstance(base, Params) and isinstance(index, Const) and index.value in _SETTINGS_OF_A_GROUP:
         return Unknown(f"<group>[{index.value}]")
     if isinstance(base, (Params, Tensor)):

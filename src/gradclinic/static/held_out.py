@@ -11,7 +11,20 @@ from gradclinic.static.values import Model, Stream, Unknown
 from gradclinic.static.walk import Walk
 
 _WORD = re.compile(r"\w+")
-RANDOM_ON_PURPOSE = words.Pattern(r"mc_|monte|uncertain|dropout|bayes|update_bn|calibrat|swa|ensemble", re.I)
+_ON_PURPOSE = words.Pattern(
+    r"mc_|monte|uncertain|(enabl|activat|appl|keep|us|with|turn_on|time|mc)(e|y|ing)?_?dropout|bayes|update_bn|calibrat|"
+    r"dropout_?(on$|sampl|pass|test|eval|pred|infer)|(^|_)swa(g?$|_)|ensemble",
+    re.I,
+)
+_DROPOUT = words.Pattern(r"dropout\w*$", re.I)
+_LOOKED_FOR = frozenset({"modules", "named_modules", "children", "isinstance", "apply"})
+
+
+def is_random_on_purpose(named: frozenset[str] | set[str]) -> bool:
+    """`enable_dropout(model)`, `if isinstance(m, nn.Dropout): m.train()`; not what a model is made with."""
+    if any(map(_ON_PURPOSE.search, named)):
+        return True
+    return not _LOOKED_FOR.isdisjoint(named) and any(map(_DROPOUT.match, named))
 
 
 def judges_at_once(walk: Walk, model: Model, *, given: bool) -> bool:
@@ -21,7 +34,7 @@ def judges_at_once(walk: Walk, model: Model, *, given: bool) -> bool:
     if around is None:
         return False
     named, set_at = names_of(walk, around), model.mode.set_at
-    if any(map(RANDOM_ON_PURPOSE.search, named)):
+    if is_random_on_purpose(named):
         return False
     if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) and words.EVALUATES.match(around.name):
         set_here = set_at is not None and set_at.function == walk.frame.qualname

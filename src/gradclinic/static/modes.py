@@ -12,7 +12,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.elsewhere import class_elsewhere, computing_elsewhere
 from gradclinic.static.held_out import (
-    RANDOM_ON_PURPOSE,
+    is_random_on_purpose,
     judges_at_once,
     names_of,
     over_held_out_data,
@@ -213,7 +213,7 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
         attrs["graph"] = attrs["graph"] and "volatile" not in named
         attrs["meant"] = (
-            any(RANDOM_ON_PURPOSE.search(name) for name in named)
+            is_random_on_purpose(named)
             or _trained_on_purpose(walk, model, node)
             or (walk.no_grad > 0 and _serves_training(walk, node))
         )
@@ -288,7 +288,7 @@ def _trained_on_purpose(walk: Walk, model: Model, node: ast.AST) -> bool:
         return not _copied_from_training(walk, node)
     return bool(walk.batches) and not (
         isinstance(loop, (ast.For, ast.AsyncFor))
-        and any(words.LOADER_NAME.search(name) for name in names_in(loop.iter))
+        and any(words.LOADER_NAME.search(name) or words.HELD_OUT.search(name) for name in names_in(loop.iter))
     )
 
 
