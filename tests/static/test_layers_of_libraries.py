@@ -116,6 +116,59 @@ def test_a_part_of_a_model_of_the_file(part: str, train: str, fault: str) -> Non
     assert told(source) == marked(source)
 
 
+ONLY_FEATURES = """
+class Features(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {made}
+        self.head = nn.Linear(512, 2)
+
+    def forward(self, x):
+        return self.head(self.body(x).mean((2, 3)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "fault"),
+    [
+        ("self.body = models.vgg16(pretrained=True).features", ""),
+        ("self.body = nn.Sequential(*list(models.vgg16().children())[:-1])", ""),
+        ("self.body = nn.Sequential(*list(models.resnet18().children())[:-2])", "  # GC702"),
+        ("self.body = models.vgg16()", "  # GC702"),
+        ("self.body = models.vgg16_bn(pretrained=True).features", "  # GC702"),
+    ],
+)
+def test_a_part_that_is_taken_without_what_drops(made: str, fault: str) -> None:
+    source = _program("Features()", more=ONLY_FEATURES.format(made=made), fault=fault)
+    assert told(source) == marked(source)
+
+
+@pytest.mark.parametrize(
+    ("put_in", "fault"),
+    [
+        ("model.classifier = nn.Linear(25088, 2)", ""),
+        ("model.classifier[6] = nn.Linear(4096, 2)", "  # GC702"),
+    ],
+)
+def test_a_part_that_is_put_in_for_what_drops(put_in: str, fault: str) -> None:
+    source = _program("models.vgg16(pretrained=True)", fault=fault)
+    source = source.replace("    optimizer =", f"    {put_in}\n    optimizer =")
+    assert told(source) == marked(source)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "config.hidden_dropout_prob = 0.0",
+        "config.update({'attention_probs_dropout_prob': 0.0})",
+        "config = make_config(hidden_dropout_prob=0.0)",
+    ],
+)
+def test_settings_that_may_drop_nothing(setting: str) -> None:
+    source = _program("BertForSequenceClassification.from_pretrained(args.path, config=config)")
+    assert told(source.replace("    model =", f"    {setting}\n    model =")) == set()
+
+
 @pytest.mark.parametrize(
     "coat",
     ["nn.SyncBatchNorm.convert_sync_batchnorm", "torch.jit.script", "torch.quantization.quantize_dynamic"],

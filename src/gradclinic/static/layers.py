@@ -6,7 +6,7 @@ import ast
 import re
 
 from gradclinic.static import words
-from gradclinic.static.library_layers import LIBRARIES, layers_of_library
+from gradclinic.static.library_layers import LIBRARIES, drops, layers_of_library
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import Const, Model, Num, Seq
@@ -25,6 +25,8 @@ _PLAIN = words.Pattern(
 """Nothing that cares, nor anything that could hold what does."""
 _RECURRENT = frozenset({"RNN", "LSTM", "GRU"})
 _DEEPEST = 4
+_PARTS = words.names("features classifier children named_children _modules modules")
+"""What is taken of a VGG, say, or put into it."""
 _TAKES_PARTS = words.names("getattr children named_children modules named_modules _modules __dict__")
 """Ways to come by the parts of a module without their names."""
 
@@ -85,6 +87,8 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
         name = last_name(node.func)
         inner = survey.classes.get(name)
         known = _of_library(survey, node)
+        if known is not None and _may_be_left_out(survey, cls, known):
+            known, seen_all = None, False
         if (_CARES.match(name) or known) and node in perhaps:
             seen_all = False
         elif known:
@@ -115,6 +119,13 @@ def _of_library(survey: Survey, node: ast.Call) -> tuple[str, ...] | None:
     first = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
     settings = [keyword.arg or "" for keyword in node.keywords]
     return layers_of_library(".".join([root, *reversed(path[:-1])]), first, settings)
+
+
+def _may_be_left_out(survey: Survey, cls: ast.ClassDef, layers: tuple[str, ...]) -> bool:
+    """Whether the class may use a part of it only that has no dropout, or choose how much is dropped."""
+    if any(map(drops, layers)):
+        return survey.chooses_dropout
+    return layers == ("Dropout",) and not _PARTS.isdisjoint(names_in(cls))
 
 
 def _made_in_vain(cls: ast.ClassDef) -> tuple[set[ast.AST], set[ast.AST]]:

@@ -16,10 +16,9 @@ from gradclinic.static.gradients import act_on_gradient, assign_gradient
 from gradclinic.static.handing import run_given
 from gradclinic.static.held import models_in, parts
 from gradclinic.static.layers import layers_of_call
-from gradclinic.static.library_layers import is_made_in_train_mode, layers_of_library
+from gradclinic.static.library_models import from_hub, know_layers
 from gradclinic.static.opaque import build, call_outside, clip_parameters
 from gradclinic.static.ranks import REPLICATES, is_wrapper, wrap
-from gradclinic.static.roles import named
 from gradclinic.static.settings import optimizer_settings
 from gradclinic.static.step_hooks import register
 from gradclinic.static.values import (
@@ -97,18 +96,8 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
     if isinstance(made, Model):
         # What it went in by it may come out by, and be more than it was.
         made.origin = "" if any(made is value for value in args.all()) else name
-        _know_layers(made, made.origin, args)
+        know_layers(walk, made, made.origin, args)
     return made
-
-
-def _know_layers(made: Model, name: str, args: Arguments) -> None:
-    """Of a model that a library makes under a name that tells of them."""
-    first = args.positional[0] if args.positional else None
-    layers = layers_of_library(name, first.value if isinstance(first, Const) else None, args.keywords)
-    if layers is not None:
-        made.layers = layers
-        if is_made_in_train_mode(name):
-            made.mode = Mode(True)
 
 
 def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Value:
@@ -135,7 +124,7 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
     if "data.DataLoader" in name:
         return Stream(walk.assigning or "loader")
     if name == "torch.hub.load":
-        return _from_hub(walk, args, node)
+        return from_hub(walk, args, node)
     tensors = [part for part in parts(args.all()) if isinstance(part, Tensor)]
     if tensors:
         result = tensors[0]
@@ -167,17 +156,6 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
 def _comes_back(walk: Walk, given: Value, node: ast.Call) -> bool:
     """`model = torch.jit.script(model)`."""
     return isinstance(given, (Model, Instance)) and ast.unparse(node.args[0]) == walk.assigning
-
-
-def _from_hub(walk: Walk, args: Arguments, node: ast.Call) -> Value:
-    """A model if it is called one, and of torchvision by the name of its repository."""
-    path = f"torch.hub.load@{node.lineno}"
-    model = named(walk, walk.assigning, path, None) if walk.assigning else None
-    asked = [value.value for value in args.positional if isinstance(value, Const)]
-    if not isinstance(model, Model) or len(asked) < 2 or not str(asked[0]).startswith("pytorch/vision"):
-        return model or Unknown(path)
-    _know_layers(model, f"torchvision.models.{asked[1]}", args)
-    return model
 
 
 def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Value:
@@ -269,7 +247,7 @@ def _pretrained(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value
         return None
     model = Model(frozenset({walk.made(label, node)}), label, mode=Mode(untouched=False))
     model.origin = name
-    _know_layers(model, name, args)
+    know_layers(walk, model, name, args)
     return model
 
 

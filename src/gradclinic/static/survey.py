@@ -22,6 +22,7 @@ from gradclinic.static.syntax import (
     is_window,
     last_name,
     names_in,
+    nodes_in,
     reached_at,
     set_to_zero,
 )
@@ -30,6 +31,9 @@ from gradclinic.static.windows import divides_rate, keeps_whole
 
 _MORE_THAN_BUILDS = Can.TELL | Can.MODE | Can.BACKWARD | Can.STEP | Can.FETCH | Can.FREEZE | Can.GUARD
 _ACTING = ACTS.keys() | words.CLIPS
+_DROPOUT_SETTING = words.Pattern(
+    r"(hidden|attention|attn|embd|resid|classifier)\w*_(dropout|pdrop)|dropout_prob$|^(dropout_rate|activation_dropout)$"
+)
 _SYNCS = frozenset({"accumulate", "sync_gradients"})
 HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
 
@@ -97,6 +101,17 @@ class Survey(Collection):
         return {
             name: value.name for names in found for name, value in names.items() if isinstance(value, Lib)
         }
+
+    @cached_property
+    def chooses_dropout(self) -> bool:
+        """Whether it speaks of settings that say how much a model drops, which may be nothing."""
+        return any(
+            _DROPOUT_SETTING.search(word)
+            for tree in self.trees
+            for node in nodes_in(tree)
+            for word in (getattr(node, "attr", ""), getattr(node, "arg", ""), getattr(node, "value", ""))
+            if isinstance(word, str)
+        )
 
     @cached_property
     def needed(self) -> set[str]:
