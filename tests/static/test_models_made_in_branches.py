@@ -105,3 +105,45 @@ AT_ONCE = """with torch.no_grad():
 def test_held_out_data_measured_between_two_updates_is_told(test: str) -> None:
     source = TORCH + WITHIN.format(test=test)
     assert told(source) == marked(source) != set()
+
+
+WITH_MORE = """
+class Flat(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.layers(x)
+
+class Deep(Flat):
+    def freeze(self):
+        self.layers.eval()
+
+def make(args):
+    if args.deep:
+        return Deep()
+    return Flat()
+
+def run(args, train_loader, val_loader):
+    model = make(args)
+    optimizer = torch.optim.Adam(model.parameters())
+    model.train()
+    for epoch in range(args.epochs):
+        for x, y in train_loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        model.eval(){fault}
+        total = 0.0
+        with torch.no_grad():
+            for x, y in val_loader:
+                total += F.mse_loss(model(x), y).item()
+        {after}
+"""
+
+
+@pytest.mark.parametrize(("after", "fault"), [("pass", "  # GC701"), ("model.train()", "")])
+def test_one_of_which_the_class_does_more_than_compute(after: str, fault: str) -> None:
+    source = TORCH + WITH_MORE.format(after=after, fault=fault)
+    assert told(source) == marked(source)

@@ -19,11 +19,16 @@ def between_updates(tape: Tape, forward: Event, trained: Collection[tuple[str | 
         return False
     if not any(actor == forward.actor and where != forward.where for actor, where in trained):
         return False
+    return follows_an_update(tape, forward) and _comes_again(tape, forward)
+
+
+def follows_an_update(tape: Tape, forward: Event) -> bool:
+    """Whether nothing of the next update has begun since the last one."""
     for event in reversed(tape.events[: forward.index]):
         if event.kind in _BEGINS_ANOTHER:
             return False
         if event.kind in _ENDS_A_STEP:
-            return _comes_again(tape, forward)
+            return True
     return False
 
 

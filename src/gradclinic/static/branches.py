@@ -14,6 +14,8 @@ from gradclinic.static.syntax import last_name, names_in
 _WHERE_FINITE = {"isnan": False, "isinf": False, "isfinite": True}
 _OF_ALL = ("any", "all", "item")
 _RESUMED = words.Pattern(r"resume|trained_in|already_trained|steps?_to_skip|skip_(step|batch|first)", re.I)
+_BEGUN = words.Pattern(r"(last|start(ing)?|begin|first)_?(epoch|step|iter\w*)$", re.I)
+"""Where a run goes on that was broken off: what lies before it is passed over."""
 
 
 def shape_of(survey: Survey, node: ast.If) -> Branches:
@@ -31,7 +33,8 @@ def shape_of(survey: Survey, node: ast.If) -> Branches:
 
 
 def _skips_what_was_trained(node: ast.If) -> bool:
-    """`if trained > 0: trained -= 1; continue`, `if step < resume_step: continue`: batches of the run before.
+    """`if trained > 0: trained -= 1; continue`, `if step < resume_step: continue`: batches or epochs of the
+    run before.
 
     The loop to judge is what comes after them.
     """
@@ -42,12 +45,17 @@ def _skips_what_was_trained(node: ast.If) -> bool:
     down = [part for part in node.body if isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Sub)]
     if down and all(last_name(target) in asked for target in counted):
         return True
-    return any(_RESUMED.search(name) for name in asked)
+    return any(_RESUMED.search(name) for name in asked) or (
+        isinstance(node.test, ast.Compare)
+        and isinstance(node.test.ops[0], (ast.Lt, ast.LtE))
+        and any(_BEGUN.search(name) for name in names_in(node.test.comparators[0]))
+    )
 
 
 def _if_leaves_out(node: ast.If) -> bool | None:
-    """`if torch.isnan(loss).any(): continue` leaves a broken batch out: the loop to judge is the one it lets
-    pass. Other questions for what is finite are settings: `if math.isnan(args.target)`.
+    """`if torch.isnan(loss).any(): continue` leaves a broken batch out, and `if loss == 0: continue` an empty
+    one: the loop to judge is the one it lets pass. Other questions for what is finite are settings:
+    `if math.isnan(args.target)`.
     """
     answer = _if_finite(node.test)
     otherwise = node.orelse if answer else node.body
@@ -56,7 +64,7 @@ def _if_leaves_out(node: ast.If) -> bool | None:
 
 
 def _if_finite(test: ast.expr) -> bool | None:
-    """How such a question is answered where all numbers are finite; None for other questions."""
+    """How such a question is answered where all numbers are finite and no loss is 0; None for others."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         known = _if_finite(test.operand)
         return None if known is None else not known
@@ -64,12 +72,32 @@ def _if_finite(test: ast.expr) -> bool | None:
         decisive = isinstance(test.op, ast.Or)
         answers = [_if_finite(part) for part in test.values]
         return decisive if decisive in answers else None if None in answers else not decisive
+    if isinstance(test, ast.Compare):
+        return False if _is_no_loss(test) else None
     if not isinstance(test, ast.Call):
         return None
     name = last_name(test.func)
+    if name == "bool" and test.args:
+        return _if_finite(test.args[0])
     if name in _OF_ALL and isinstance(test.func, ast.Attribute):
         return _if_finite(test.args[0] if test.args else test.func.value)
     return _WHERE_FINITE.get(name)
+
+
+def _is_no_loss(test: ast.Compare) -> bool:
+    """`loss == 0`."""
+    zero = test.comparators[0]
+    asked = test.left
+    if isinstance(asked, ast.Call) and isinstance(asked.func, ast.Attribute) and asked.func.attr == "item":
+        asked = asked.func.value
+    return (
+        len(test.ops) == 1
+        and isinstance(test.ops[0], ast.Eq)
+        and isinstance(zero, ast.Constant)
+        and zero.value == 0
+        and isinstance(asked, (ast.Name, ast.Attribute))
+        and words.LOSS_NAME.search(last_name(asked)) is not None
+    )
 
 
 def _bound(body: list[ast.stmt]) -> list[str]:

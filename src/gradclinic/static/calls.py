@@ -11,6 +11,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.applying import apply, call_partial, unbound
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.containers import call_collection, call_unseen
+from gradclinic.static.declared import learn_layers
 from gradclinic.static.engines import call_engine
 from gradclinic.static.forwards import compute_loss, forward
 from gradclinic.static.held import models_in, parts
@@ -20,7 +21,7 @@ from gradclinic.static.library import call_library
 from gradclinic.static.modules import resolved
 from gradclinic.static.opaque import call_outside, clip_parameters, clips_merely
 from gradclinic.static.own_optimizers import own_optimizer
-from gradclinic.static.roles import infer, taken_for
+from gradclinic.static.roles import infer, role_of, taken_for
 from gradclinic.static.schedules import own_schedule
 from gradclinic.static.syntax import is_left_open, names_in
 from gradclinic.static.values import (
@@ -200,9 +201,11 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
     name = cls.node.name
     instance = Instance(cls, name[0].lower() + name[1:], given=None if args.partial else args.all())
     if is_module(cls):
-        if words.CRITERION_NAME.search(name) and cls.find("forward") is not None:
-            return Criterion(mean=None)
         held = models_in(args.all()) or NOTHING
+        # `model = ModelWithLoss(model)` is trained as the model that it is put around.
+        around = held and role_of(walk.survey, walk.assigning.rpartition(".")[2]) == "model"
+        if words.CRITERION_NAME.search(name) and cls.find("forward") is not None and not around:
+            return Criterion(mean=None)
         layers = layers_of_class(walk.survey, cls.node)
         keys = frozenset({walk.made(name, node)}) | held
         instance.model = Model(keys, name, instance.attrs, Mode(True), layers)
@@ -366,6 +369,7 @@ def bind_parameters(walk: Walk, func: Func, args: Arguments, frame: Frame) -> No
         if name not in frame.vars:
             default = None if args.partial else _default(defaults.get(name))
             frame.vars[name] = default or infer(walk, name, name)
+    learn_layers(walk, func.frame, [*spec.posonlyargs, *spec.args, *spec.kwonlyargs], frame.vars)
 
 
 def _default(node: ast.expr | None) -> Value | None:

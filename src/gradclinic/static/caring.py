@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradclinic.facts import Event
 from gradclinic.static.elsewhere import class_elsewhere, layers_spoken_of, some_layer_minds
+from gradclinic.static.library_layers import PRETRAINED
 from gradclinic.static.project_files import file_of
 
 
@@ -19,9 +20,16 @@ def layers_of(forward: Event) -> tuple[str, ...] | None:
     """Those that care for the mode, wherever the class of the model stands; None when that is not known."""
     attrs = forward.attrs
     if "either" in attrs:
-        found = [_layers(*option) for option in attrs["either"]]
+        found = [_awake(forward, _layers(*option)) for option in attrs["either"]]
         return found[0] if all(found) else None
-    return _layers(attrs.get("layers"), attrs.get("origin"))
+    return _awake(forward, _layers(attrs.get("layers"), attrs.get("origin")))
+
+
+def _awake(forward: Event, layers: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Without those of parts that were loaded in eval mode and that nobody has put into another."""
+    if not layers or "set_at" in forward.attrs:
+        return layers
+    return tuple(layer for layer in layers if not layer.endswith(PRETRAINED))
 
 
 def _layers(own: tuple[str, ...] | None, origin: tuple[str, str] | None) -> tuple[str, ...] | None:

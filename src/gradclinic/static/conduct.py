@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from gradclinic.facts import Evaluation, Event, EventKind, Location, ModeOfTraining, Tape
 from gradclinic.static import words
-from gradclinic.static.between_updates import between_updates
+from gradclinic.static.between_updates import between_updates, follows_an_update
 from gradclinic.static.caring import differentiates, layers_around, layers_of
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.left_in_eval import (
@@ -75,7 +75,7 @@ def _measured_only(tape: Tape, trained: Trained) -> Verdicts:
         at = _told_at(event, trained)
         training = _in_train_mode(tape, event) and never_said(at.path, _SETS_EVAL)
         layers = (layers_of(event) or layers_around(event) or ()) if training else ()
-        verdicts[at, None] = (
+        verdicts[at, None, event.actor] = (
             Evaluation(
                 event.actor or "model", at, None, training, useless, layers, evidence, called_in_sight=False
             )
@@ -109,7 +109,9 @@ def _agreed(verdicts: list[Verdicts]) -> list[ModeOfTraining | Evaluation]:
     found: Verdicts = {}
     for path in verdicts:
         for where, fact in path.items():
-            found[where] = None if fact is None else found.get(where, fact)
+            known = found.get(where, fact)
+            better = isinstance(known, Evaluation) and not known.called_in_sight
+            found[where] = fact if fact is None or better else known
     return [fact for fact in found.values() if fact is not None]
 
 
@@ -121,9 +123,10 @@ def _evaluated(tape: Tape, trained: Trained) -> Verdicts:
     for event in tape.of_kind(EventKind.FORWARD):
         fact = _evaluation(tape, event, trained, here)
         by_flag = _by_flag(event, trained)
-        place: Place = (_told_at(event, trained), event.attrs.get("set_at") if by_flag else None)
-        if event.index in held_out and place[1] is None:
-            fact, place = _of_a_phase(tape, event), (event.where, held_out[event.index])
+        set_at = event.attrs.get("set_at") if by_flag else None
+        place: Place = (_told_at(event, trained), set_at, event.actor)
+        if event.index in held_out and set_at is None:
+            fact, place = _of_a_phase(tape, event), (event.where, held_out[event.index], event.actor)
         verdicts[place] = None if fact is None else verdicts.get(place, fact)
     return verdicts
 
@@ -226,9 +229,13 @@ def _evaluates_by_flag(tape: Tape, forward: Event, trained: Trained) -> bool:
     aside = attrs["aside"] and not attrs.get("sweep")
     if not attrs.get("plainly", attrs.get("sweep")) or aside or not here:
         return False
+    over = False
     for event in _following(tape, forward):
         if event.kind in (EventKind.BACKWARD, EventKind.STEP, EventKind.OPAQUE):
             return False
+        if over and event.kind is EventKind.EPOCH_BEGIN:
+            return True  # of whatever model: the one that was evaluated may be gone by then
+        over |= event.kind is EventKind.EPOCH_END
         if event.kind is EventKind.MODE and event.actor == forward.actor:
             return event.attrs["training"] is True or event.where == forward.attrs.get("set_at")
     return True
@@ -290,6 +297,8 @@ def _in_train_mode(tape: Tape, forward: Event) -> bool:
 def _measured(tape: Tape, forward: Event) -> bool:
     if forward.attrs.get("measured") or forward.attrs.get("meant"):
         return not forward.attrs["meant"]
+    if forward.attrs.get("at_once") and follows_an_update(tape, forward):
+        return True
     following = next(iter(tape.events[forward.index + 1 :]), None)
     return (
         bool(forward.attrs["aside"] or forward.attrs.get("held_out"))

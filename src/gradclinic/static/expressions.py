@@ -13,7 +13,7 @@ from gradclinic.static.abilities import Can
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import chosen, compare, holds, name_of, negate, truth
 from gradclinic.static.held import items_by_name
-from gradclinic.static.iteration import item_of, items_of, part_of
+from gradclinic.static.iteration import called_for, item_of, items_of, part_of
 from gradclinic.static.joining import joined
 from gradclinic.static.roles import infer
 from gradclinic.static.syntax import last_name
@@ -244,8 +244,9 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
             return base
         return base.items[0] if base.items else Unknown(f"<item@{node.lineno}>")
     if isinstance(base, Map):
-        found = base.items.get(_key(index, None))
-        return found or Unknown(f"{last_name(node.value) or name_of(base)}[{name_of(index)}]")
+        key = _key(index, None)
+        found = base.items.get(key)
+        return called_for(found or Unknown(f"{last_name(node.value) or name_of(base)}[{name_of(index)}]"), key)
     if isinstance(base, Params) and isinstance(index, Const) and index.value in _SETTINGS_OF_A_GROUP:
         return Unknown(f"<group>[{index.value}]")
     if isinstance(base, (Params, Tensor)):

@@ -25,6 +25,8 @@ def freeze(walk: Walk, of: Value, requires: Value, node: ast.AST) -> None:
 def put_in(walk: Walk, model: Model, part: str, value: Value, node: ast.expr) -> None:
     """`model.head = nn.Linear(...)`: a new part, of which an optimizer built before knows nothing."""
     new = value.model if isinstance(value, Instance) else value
+    if model.layers == ("Dropout",):
+        model.layers = None  # This may take the place of all that drops: `vgg.classifier = nn.Linear(...)`
     if isinstance(new, Model) and not new.unseen and not overlap(new.whole(), model.whole()):
         _replaced(walk, part, new.whole(), model.keys, node)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
+from gradclinic.static import words
 from gradclinic.static.roles import ACTOR_ROLES, infer, role_of
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import (
@@ -54,6 +56,13 @@ def item_of(walk: Walk, source: Value, target: ast.expr, index: int) -> Value:
         batch = _batch(walk, source.source or source, _second(target))
         return Seq([Num(source.start + index, invented=True, units=frozenset({"index"})), batch])
     return _batch(walk, source, target)
+
+
+def called_for(item: Value, key: object) -> Value:
+    """`loaders["val"]`: data that is held out, though all that makes it is named alike."""
+    if not isinstance(item, Stream) or not isinstance(key, str) or not words.HELD_OUT.search(key):
+        return item
+    return item if words.HELD_OUT.search(item.path) else replace(item, path=f"{item.path}[{key!r}]")
 
 
 def part_of(walk: Walk, source: Stream, index: Value) -> Value:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from gradclinic.static import words
+from gradclinic.static.library_layers import LIBRARIES, drops, layers_of_library
 from gradclinic.static.survey import Survey
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import Const, Model, Num, Seq
@@ -24,6 +25,8 @@ _PLAIN = words.Pattern(
 """Nothing that cares, nor anything that could hold what does."""
 _RECURRENT = frozenset({"RNN", "LSTM", "GRU"})
 _DEEPEST = 4
+_PARTS = words.names("features classifier children named_children _modules modules")
+"""What is taken of a VGG, say, or put into it."""
 _TAKES_PARTS = words.names("getattr children named_children modules named_modules _modules __dict__")
 """Ways to come by the parts of a module without their names."""
 
@@ -71,18 +74,6 @@ def layers_of_call(name: str, args: Arguments) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(found))
 
 
-def layers_of_torchvision(name: str) -> tuple[str, ...] | None:
-    """Of `torchvision.models.resnet18` and the like, which are made in train mode."""
-    module, _, last = name.rpartition(".")
-    if not module.startswith("torchvision.models") or "quantization" in module or "detection" in module:
-        return None
-    if re.search(r"resn|densenet|mobilenet|shufflenet|mnasnet|inception|efficientnet|regnet|_bn$", last):
-        return ("BatchNorm2d",)
-    if re.match(r"r3d|mc3|r2plus1d|s3d", last):
-        return ("BatchNorm3d",)
-    return ("Dropout",) if re.match(r"vgg|alexnet|squeezenet|googlenet", last) else None
-
-
 def layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int = _DEEPEST) -> tuple[str, ...] | None:
     """Of a module class of the file, with the classes of the file that it is made of."""
     if (cls, depth) not in survey.layers:
@@ -102,7 +93,9 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
             continue
         name = last_name(node.func)
         inner = survey.classes.get(name)
-        known = layers_of_torchvision(".".join(reversed(names_in(node.func))))
+        known = _of_library(survey, node)
+        if known is not None and _may_be_left_out(survey, cls, known):
+            known, seen_all = None, False
         if (_CARES.match(name) or known) and node in perhaps:
             seen_all = False
         elif known:
@@ -122,6 +115,24 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
         return tuple(found)
     bases = {last_name(base) for base in cls.bases}
     return () if seen_all and bases <= {"Module"} else None
+
+
+def _of_library(survey: Survey, node: ast.Call) -> tuple[str, ...] | None:
+    """`self.encoder = models.resnet18()`, by what the file imports as `models`."""
+    path = names_in(node.func)
+    root = survey.imports.get(path[-1], path[-1]) if path else ""
+    if root.partition(".")[0] not in LIBRARIES:
+        return None
+    first = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+    settings = [keyword.arg or "" for keyword in node.keywords]
+    return layers_of_library(".".join([root, *reversed(path[:-1])]), first, settings)
+
+
+def _may_be_left_out(survey: Survey, cls: ast.ClassDef, layers: tuple[str, ...]) -> bool:
+    """Whether the class may use a part of it only that has no dropout, or choose how much is dropped."""
+    if any(map(drops, layers)):
+        return survey.chooses_dropout
+    return layers == ("Dropout",) and not _PARTS.isdisjoint(names_in(cls))
 
 
 def _made_in_vain(cls: ast.ClassDef) -> tuple[set[ast.AST], set[ast.AST]]:

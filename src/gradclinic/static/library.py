@@ -15,7 +15,8 @@ from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import act_on_gradient, assign_gradient
 from gradclinic.static.handing import run_given
 from gradclinic.static.held import models_in, parts
-from gradclinic.static.layers import layers_of_call, layers_of_torchvision
+from gradclinic.static.layers import layers_of_call
+from gradclinic.static.library_models import from_hub, know_layers
 from gradclinic.static.opaque import build, call_outside, clip_parameters
 from gradclinic.static.ranks import REPLICATES, is_wrapper, wrap
 from gradclinic.static.settings import optimizer_settings
@@ -95,9 +96,7 @@ def call_library(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Valu
     if isinstance(made, Model):
         # What it went in by it may come out by, and be more than it was.
         made.origin = "" if any(made is value for value in args.all()) else name
-        layers = layers_of_torchvision(made.origin)
-        if layers is not None:
-            made.mode, made.layers = Mode(True), layers
+        know_layers(walk, made, made.origin, args)
     return made
 
 
@@ -118,10 +117,14 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
             act_on_gradient(walk, gradient, last.removeprefix("_foreach_"), args, node)
     if last in words.CLIPS:
         return clip_parameters(walk, args, node)
+    if last.islower() and args.positional and node.args and _comes_back(walk, args.positional[0], node):
+        return args.positional[0]
     if "nn." in name or name.startswith(("torch.losses", "torch.functional")):
         return _nn(walk, name, last, args, node)
     if "data.DataLoader" in name:
         return Stream(walk.assigning or "loader")
+    if name == "torch.hub.load":
+        return from_hub(walk, args, node)
     tensors = [part for part in parts(args.all()) if isinstance(part, Tensor)]
     if tensors:
         result = tensors[0]
@@ -148,6 +151,11 @@ def _torch(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) ->
     if args.positional and asks_gradients(args.positional[0]):
         return Unknown(f"{name}({OF_GRADIENTS})")
     return of_this_batch(walk, f"{name}()") if last == "sum" else Unknown(f"{name}()")
+
+
+def _comes_back(walk: Walk, given: Value, node: ast.Call) -> bool:
+    """`model = torch.jit.script(model)`."""
+    return isinstance(given, (Model, Instance)) and ast.unparse(node.args[0]) == walk.assigning
 
 
 def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Value:
@@ -235,11 +243,12 @@ def _pretrained(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value
     if any(word in name for word in _NO_MODELS):
         return Unknown(f"{name}()")
     label = walk.assigning or "model"
-    return (
-        Model(frozenset({walk.made(label, node)}), label, mode=Mode(untouched=False))
-        if words.MODEL_NAME.search(label) or "Model" in name
-        else None
-    )
+    if not words.MODEL_NAME.search(label) and "Model" not in name:
+        return None
+    model = Model(frozenset({walk.made(label, node)}), label, mode=Mode(untouched=False))
+    model.origin = name
+    know_layers(walk, model, name, args)
+    return model
 
 
 def _stream(walk: Walk, last: str, args: Arguments) -> Value:

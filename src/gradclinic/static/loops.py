@@ -16,8 +16,9 @@ from gradclinic.static.branches import note_exits
 from gradclinic.static.conditions import name_of, truth
 from gradclinic.static.expressions import bind, evaluate
 from gradclinic.static.iteration import item_of, items_of
+from gradclinic.static.roles import role_of
 from gradclinic.static.syntax import is_window, last_name, names_in, nodes_in, picks_some
-from gradclinic.static.values import ActorRef, Num, Params, Range, Seq, Value
+from gradclinic.static.values import ActorRef, Num, Params, Range, Seq, Stream, Value
 from gradclinic.static.walk import BreakLoop, ContinueLoop, Walk
 
 LONGEST_EXACT = 12
@@ -27,8 +28,10 @@ LONGEST_EXACT = 12
 def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
     note_exits(walk.survey, node)
     source = evaluate(walk, node.iter)
-    known = items_of(walk, source, node.target)
     can = walk.can(node)
+    if isinstance(source, Seq) and not source.items and _is_of_data(walk, node, can):
+        source = Stream(last_name(node.iter))  # Nobody trains on an empty list: it was filled out of sight.
+    known = items_of(walk, source, node.target)
     if known is not None:
         some = isinstance(source, Params) and picks_some(node)
         walk.some_parameters += some
@@ -52,6 +55,14 @@ def run_for(walk: Walk, node: ast.For | ast.AsyncFor) -> None:
     fetched = not owns and not walk.batches and isinstance(source, Range) and _counts_batches(source)
     passes = (data or (fetched and walk.survey.beats_inside(node))) and not is_window(node)
     _run(walk, node, items, beats=owns, passes=passes, known=exact, over=name_of(source))
+
+
+def _is_of_data(walk: Walk, node: ast.For | ast.AsyncFor, can: int) -> bool:
+    """Whether a loop that trains, or goes forward, goes over samples and not over parts of the training."""
+    if can & (Can.BACKWARD | Can.STEP) and not walk.survey.owns_beat(node):
+        return False
+    names = names_in(node.target)
+    return not any(role_of(walk.survey, name) or words.LOSS_NAME.search(name) for name in names)
 
 
 def _is_actor(value: Value) -> bool:

@@ -228,6 +228,11 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
     modes.after_method(walk, base, attr)
     if walk.for_effect is node and words.harmless(attr):
         return NONE  # `model.visualize(outputs)`: what it computes is for nobody
+    if modes.writes(walk, base, attr):
+        walk.no_grad += 1  # by itself
+        written = forward(walk, base, args, node)
+        walk.no_grad -= 1
+        return written
     # What gives the loss that is trained by has a graph; of others nobody knows, unless they are in sight.
     direct = modes.gives_a_loss(attr) or (bool(walk.sweeps) and modes.computes(walk, base, attr, args.all()))
     return forward(walk, base, args, node, direct=direct)

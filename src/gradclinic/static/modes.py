@@ -11,11 +11,19 @@ from gradclinic.static import words
 from gradclinic.static.abilities import Can
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.elsewhere import class_elsewhere, computing_elsewhere
+from gradclinic.static.held_out import (
+    is_random_on_purpose,
+    judges_at_once,
+    names_of,
+    over_held_out_data,
+    speaks_of_held_out_data,
+)
 from gradclinic.static.layers import any_differentiates
+from gradclinic.static.library_layers import drops
 from gradclinic.static.own_methods import Written
 from gradclinic.static.purposes import serves_training
 from gradclinic.static.syntax import last_name, names_in, nodes_in
-from gradclinic.static.values import EITHER, NOTHING, Instance, Mode, Model, Stream, Tensor, Unknown, Value
+from gradclinic.static.values import EITHER, NOTHING, Instance, Mode, Model, Tensor, Value
 from gradclinic.static.walk import Walk
 
 _DEEPEST_PART = 4
@@ -37,14 +45,12 @@ _GIVES_A_LOSS = words.Pattern(r"(?!_?(reset|set|log|clear|add|update|print)_)\w*
 _GRADIENTS_WANTED = frozenset(
     {"autograd", "enable_grad", "requires_grad", "requires_grad_", "set_grad_enabled", "jacobian"}
 )
-_WORD = re.compile(r"\w+")
 _DERIVED = words.Pattern(r"(^|_)(forces?|stress(es)?|hessians?)$", re.I)
 """What a model that is not in sight may well compute by a gradient of its own."""
 _FREEZES = frozenset({"requires_grad", "requires_grad_"})
 _WITHOUT_GRADIENTS = frozenset({"no_grad", "inference_mode"})
 _ACTS = frozenset({"env", "envs", "environment"})
 """One observation at a time goes in, and the graph of each action is gone with the next."""
-_RANDOM_ON_PURPOSE = words.Pattern(r"mc_|monte|uncertain|dropout|bayes|update_bn|calibrat|swa|ensemble", re.I)
 
 
 def switch(model: Model, training: bool | None, where: Location | None, depth: int = _DEEPEST_PART) -> None:
@@ -81,7 +87,7 @@ def varies(walk: Walk, call: ast.Call) -> bool:
     if not isinstance(loop, (ast.For, ast.AsyncFor)):
         return False
     owners = frozenset(names_in(call.func)) & frozenset(names_in(loop.target))
-    return bool(owners) and {"train", "eval"} <= _names(walk, loop)
+    return bool(owners) and {"train", "eval"} <= names_of(walk, loop)
 
 
 def doubt(name: str, values: Iterable[Value]) -> None:
@@ -107,7 +113,7 @@ def computes(walk: Walk, model: Model, method: str, given: Iterable[Value]) -> b
     if any(isinstance(value, Tensor) and value.models == NOTHING for value in given):
         return False
     here, known = walk.survey.functions.get(method), walk.survey.computing
-    by_layers = _FREEZES.isdisjoint(_names(walk, walk.survey.tree))
+    by_layers = _FREEZES.isdisjoint(names_of(walk, walk.survey.tree))
     if not here:
         origin = model.origin
         return bool(origin) and method in computing_elsewhere(origin, walk.path, by_layers=by_layers)
@@ -118,6 +124,12 @@ def computes(walk: Walk, model: Model, method: str, given: Iterable[Value]) -> b
             method in written.computing(cls, by_layers=by_layers) for cls in owners
         )
     return known[method]
+
+
+def writes(walk: Walk, model: Model, method: str) -> bool:
+    """`model.generate(ids)` of transformers, in an evaluation: without a graph, in the mode of the model."""
+    of_transformers = model.origin.startswith("transformers.") or any(map(drops, model.layers or ()))
+    return method == "generate" and of_transformers and bool(walk.sweeps) and over_held_out_data(walk)
 
 
 def after_method(walk: Walk, model: Model, method: str) -> None:
@@ -187,37 +199,41 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         attrs["plainly"] = not _may_need_graph(walk) and not any(
             _switches_gradients(walk, node) for node in walk.active
         )
-        attrs["of_held_out"] = _speaks_of_held_out_data(walk)
+        attrs["of_held_out"] = speaks_of_held_out_data(walk)
     if walk.sweeps and direct:
         around = walk.active[-1:]
-        named = {name for node in [*walk.sweeps[-1:], *around] for name in _names(walk, node)}
+        named = {name for node in [*walk.sweeps[-1:], *around] for name in names_of(walk, node)}
         # Where the same function trains, it may speak of parameters that it freezes.
         trains = any(walk.can(node) & Can.BACKWARD for node in around)
-        wanted = _names(walk, walk.sweeps[-1]) | (named - _FREEZES if trains else named)
-        within = _names(walk, walk.sweeps[-1])
+        wanted = names_of(walk, walk.sweeps[-1]) | (named - _FREEZES if trains else named)
+        within = names_of(walk, walk.sweeps[-1])
         derived = any(map(_DERIVED.search, within)) or ("grad" in within and _asks_grad(walk.sweeps[-1]))
         acts = bool(wanted & _ACTS)
+        if acts:
+            attrs["acts"] = True
         attrs["sweep"] = not (wanted & _GRADIENTS_WANTED or acts or derived or _may_need_graph(walk))
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
         attrs["graph"] = attrs["graph"] and "volatile" not in named
         attrs["meant"] = (
-            any(_RANDOM_ON_PURPOSE.search(name) for name in named)
+            is_random_on_purpose(named)
             or _trained_on_purpose(walk, model, node)
             or (walk.no_grad > 0 and _serves_training(walk, node))
         )
         called = walk.called_by_loop_at() if walk.loops else None
         if called is not None:
             attrs["called_at"] = called
-        attrs["held_out"] = _over_held_out_data(walk)
+        attrs["held_out"] = over_held_out_data(walk)
         # Where the same function trains, it speaks of the loss that it trains by.
-        told = named if attrs["held_out"] or not trains else _names(walk, walk.sweeps[-1])
+        told = named if attrs["held_out"] or not trains else names_of(walk, walk.sweeps[-1])
         attrs["measured"] = not (attrs["meant"] or (acts and not attrs["held_out"])) and any(
             words.MEASURES.search(name) or (attrs["held_out"] and words.MEASURES_HELD_OUT.search(name))
             for name in told
         )
     elif isinstance(node, ast.Call):
         given = [name for part in node.args for name in names_in(part)]
-        attrs["held_out"] = any("_" in name and words.HELD_OUT.search(name) for name in given)
+        held_out = any("_" in name and words.HELD_OUT.search(name) for name in given)
+        attrs["held_out"] = held_out
+        attrs["at_once"] = walk.no_grad > 0 and direct and judges_at_once(walk, model, given=held_out)
     return attrs
 
 
@@ -243,7 +259,7 @@ def _may_need_graph(walk: Walk) -> bool:
 
 def _switches_gradients(walk: Walk, function: ast.AST) -> bool:
     """Whether it speaks of gradients on or off, but for a block of it that has none and ends in sight."""
-    named = _names(walk, function)
+    named = names_of(walk, function)
     if named & _GRADIENTS_WANTED or not named & _WITHOUT_GRADIENTS:
         return bool(named & _GRADIENTS_WANTED)
     nodes = nodes_in(function)
@@ -274,7 +290,7 @@ def _trained_on_purpose(walk: Walk, model: Model, node: ast.AST) -> bool:
         return not _copied_from_training(walk, node)
     return bool(walk.batches) and not (
         isinstance(loop, (ast.For, ast.AsyncFor))
-        and any(words.LOADER_NAME.search(name) for name in names_in(loop.iter))
+        and any(words.LOADER_NAME.search(name) or words.HELD_OUT.search(name) for name in names_in(loop.iter))
     )
 
 
@@ -301,56 +317,12 @@ def _copied_from_training(walk: Walk, node: ast.AST) -> bool:
     )
 
 
-def _over_held_out_data(walk: Walk) -> bool:
-    """`for x, y in test_loader`, or whatever a function goes over that is called `validate`."""
-    loop = walk.sweeps[-1]
-    over = loop.test if isinstance(loop, ast.While) else getattr(loop, "iter", loop)
-    constants = (part.value for part in ast.walk(over) if isinstance(part, ast.Constant))
-    written = [value for value in constants if isinstance(value, str)]  # `loaders["val"]`
-    written += [name for part in names_in(over) for name in _given_as(walk, part)]
-    written += _taken_by_number(loop)
-    return any(words.HELD_OUT.search(name) for name in (*names_in(over), *written)) or any(
-        words.EVALUATES.match(node.name)
-        for node in walk.active
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    )
-
-
-def _speaks_of_held_out_data(walk: Walk) -> bool:
-    """Whether the function, or the loop of a script, has names for it or for what is measured on it."""
-    around = walk.active[-1] if walk.active else walk.loops[-1][2] if walk.loops else None
-    return around is not None and any(
-        words.HELD_OUT.search(name) or words.TAKES_ACCURACY.search(name) for name in _names(walk, around)
-    )
-
-
-def _taken_by_number(loop: ast.AST) -> list[str]:
-    """`for i in range(users): x, y = test_x[i], test_y[i]` goes over what it asks for by its number."""
-    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
-        return []
-    if not isinstance(loop.iter, ast.Call) or last_name(loop.iter.func) != "range":
-        return []
-    taken = [
-        last_name(part.value)
-        for part in nodes_in(loop)
-        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load)
-        if loop.target.id in names_in(part.slice)
-    ]
-    return [name for name in taken if not words.MEASURES.search(name)]  # `test_accuracy[epoch]` is none of it
-
-
-def _given_as(walk: Walk, parameter: str) -> list[str]:
-    """What the caller calls it that is gone over: `accuracy_of(model, test_loader)`."""
-    value = walk.frame.vars.get(parameter)
-    return _WORD.findall(value.path) if isinstance(value, (Stream, Unknown)) else []
-
-
 def _asks_others(walk: Walk) -> bool:
     """`self.callbacks.on_validation_begin()`: what is called there may well put the model into eval mode."""
     return any(
         _CALLS_BACK.search(name) or words.SETS_MODE.search(name)
         for node in walk.active[-2:]
-        for name in _names(walk, node)
+        for name in names_of(walk, node)
     )
 
 
@@ -364,20 +336,3 @@ def _mixed(model: Model, mode: Mode, depth: int = _DEEPEST_PART) -> bool:
         if not (as_made or inner.mode.training is mode.training) or _mixed(inner, mode, depth - 1):
             return True
     return False
-
-
-def _names(walk: Walk, node: ast.AST) -> frozenset[str]:
-    known = walk.survey.names.get(node)
-    if known is None:
-        known = walk.survey.names[node] = _names_of(node)
-    return known
-
-
-def _names_of(node: ast.AST) -> frozenset[str]:
-    """`torch.autograd.Variable(x)` of the first years asks for no gradient; `volatile=True` even said so."""
-    found = frozenset(names_in(node))
-    if "Variable" not in found:
-        return found
-    if any(isinstance(part, ast.keyword) and part.arg == "volatile" for part in nodes_in(node)):
-        found |= {"volatile"}
-    return found if found & {"grad", "functional"} else found - {"autograd"}

@@ -15,20 +15,25 @@ from gradclinic.facts import Location
 from gradclinic.static import words
 from gradclinic.static.abilities import ACTS, Branches, Can
 from gradclinic.static.collection import Collection, Facts
+from gradclinic.static.imports import bindings
 from gradclinic.static.syntax import (
     asks_at_zero,
     is_listed,
     is_window,
     last_name,
     names_in,
+    nodes_in,
     reached_at,
     set_to_zero,
 )
-from gradclinic.static.values import FunctionNode, Module
+from gradclinic.static.values import FunctionNode, Lib, Module
 from gradclinic.static.windows import divides_rate, keeps_whole
 
 _MORE_THAN_BUILDS = Can.TELL | Can.MODE | Can.BACKWARD | Can.STEP | Can.FETCH | Can.FREEZE | Can.GUARD
 _ACTING = ACTS.keys() | words.CLIPS
+_DROPOUT_SETTING = words.Pattern(
+    r"(hidden|attention|attn|embd|resid|classifier)\w*_(dropout|pdrop)|dropout_prob$|^(dropout_rate|activation_dropout)$"
+)
 _SYNCS = frozenset({"accumulate", "sync_gradients"})
 HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
 
@@ -90,6 +95,26 @@ class Survey(Collection):
         """Whether anything that matters is done every k-th time only."""
         self.steps_first = any(map(self._steps_first, self.pieces)) if self.guarded else False
         """Whether the first of every k batches may be the one that steps."""
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """What each name that is imported stands for."""
+        nodes = [node for tree in self.trees for node in tree.body]
+        found = [bindings(node) for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+        return {
+            name: value.name for names in found for name, value in names.items() if isinstance(value, Lib)
+        }
+
+    @cached_property
+    def chooses_dropout(self) -> bool:
+        """Whether it speaks of settings that say how much a model drops, which may be nothing."""
+        return any(
+            _DROPOUT_SETTING.search(word)
+            for tree in self.trees
+            for node in nodes_in(tree)
+            for word in (getattr(node, "attr", ""), getattr(node, "arg", ""), getattr(node, "value", ""))
+            if isinstance(word, str)
+        )
 
     @cached_property
     def needed(self) -> set[str]:

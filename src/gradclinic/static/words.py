@@ -171,7 +171,8 @@ HELD_OUT = Pattern(
 MEASURES = Pattern(r"acc(uracy)?$|^acc|correct|metric|(val|test|eval)\w*_?loss|loss|score|error", re.I)
 """What an evaluation is for."""
 MEASURES_HELD_OUT = Pattern(
-    r"(^|_)(hits?|m?iou|ious|dice|psnr|ssim|auc|auroc|f1|precision|recall|bleu|rouge|wer|cer|rmse|mse|mae|mape)s?($|_)|"
+    r"(^|_)(hits?|m?iou|ious|dice|psnr|ssim|auc|auroc|f1|precision|recall|bleu|rouge|wer|cer|rmse|mse|mae|mape|"
+    r"pred|prediction|predicted)s?($|_)|"
     r"argmax|confusion",
     re.I,
 )

@@ -18,7 +18,7 @@ statistics learn from the validation data.
 Forwards with gradients off whose result feeds the training (targets, rollouts, samples) are not
 evaluations. From source, a model that nobody put into a mode is in the one it was trained in, unless
 something out of sight may have changed it; of a model that is handed in, the layers are looked for in
-the files it may come from.
+the files it may come from, and those of a library's model are known by the name it is made by, if at all.
 """
 
 from __future__ import annotations
