@@ -19,6 +19,7 @@ from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
 from gradclinic.static.modules import resolved
 from gradclinic.static.opaque import call_outside, clip_parameters, clips_merely
+from gradclinic.static.own_losses import is_mean_of_class
 from gradclinic.static.own_optimizers import own_optimizer
 from gradclinic.static.roles import infer, taken_for
 from gradclinic.static.schedules import own_schedule
@@ -199,7 +200,7 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
     instance = Instance(cls, name[0].lower() + name[1:], given=None if args.partial else args.all())
     if is_module(cls):
         if words.CRITERION_NAME.search(name) and cls.find("forward") is not None:
-            return Criterion(mean=None)
+            return Criterion(mean=is_mean_of_class(walk, cls.node, node))
         held = models_in(args.all()) or NOTHING
         layers = layers_of_class(walk.survey, cls.node)
         keys = frozenset({walk.made(name, node)}) | held
