@@ -14,6 +14,10 @@ from gradclinic.static.walk import Walk
 from gradclinic.static.words import Pattern
 
 _MEETS = Pattern(r"""(not )?\(([^'"]+) Eq (?!None\b|True\b|False\b)[^'"\d][^'"]*\)$""")
+_PASSES = Pattern(
+    r"(?!.*(?:warm|burn|start|begin|after|delay|min|since))(not )?\(<index[^<>]*> (Lt|Gt) .*\)$", re.I
+)
+"""`i >= steps - 1`, as `name_of` gives it."""
 _NAMES_THE_END = Pattern(
     r"(^|_)(last|final)(_|$)|^(is_|at_)?(new_epoch|epoch_(end|done|over)|end_of_(epoch|data))$"
 )
@@ -164,7 +168,8 @@ def compare_tally(walk: Walk, node: ast.Compare, left: Value, op: ast.cmpop, rig
 
 
 def asks_for_end(walk: Walk, node: ast.BoolOp, part: ast.expr, value: Value) -> bool:
-    """`(i + 1) % k == 0 or i + 1 == batches`, and its opposite: a count meets what is not known but once.
+    """`(i + 1) % k == 0 or i + 1 == batches`, and its opposite: a count meets what is not known but once, and
+    passes it at the end.
 
     Beside a period, that is where its last window ends; so is what is called so: `or is_last_batch`.
     """
@@ -172,7 +177,12 @@ def asks_for_end(walk: Walk, node: ast.BoolOp, part: ast.expr, value: Value) -> 
     by_period = any(isinstance(other, ast.Compare) and _asks_for_period(walk, other) for other in others)
     if by_period and isinstance(node.op, ast.Or) and _NAMES_THE_END.search(last_name(part)):
         return True
-    met = _MEETS.match(value.path) if isinstance(value, Unknown) else None
+    if not isinstance(value, Unknown):
+        return False
+    passed = _PASSES.match(value.path) if by_period else None
+    if passed is not None and ((passed[1] is None) is (passed[2] == "Gt")) is isinstance(node.op, ast.Or):
+        return True
+    met = _MEETS.match(value.path)
     if met is None or (met[1] is None) is not isinstance(node.op, ast.Or):
         return False
     if by_period:

@@ -306,7 +306,13 @@ def _builtin(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value:
     if name == "dict":
         return Map(dict(args.keywords.items())) if not args.positional else source
     if name == "getattr" and len(args.positional) > 1 and isinstance(args.positional[1], Const):
-        return get_attribute(walk, source, str(args.positional[1].value))
+        found = get_attribute(walk, source, str(args.positional[1].value))
+        default = args.positional[2] if len(args.positional) > 2 else None
+        if isinstance(found, Unknown) and isinstance(default, ActorRef):
+            # `getattr(config, "optimizer", SGD(...))`: what may be there instead is one as well.
+            walk.recorder.escapes(default.id)
+            return ActorRef(default.id, default.kind, built=False)
+        return found
     if name == "getattr" and isinstance(source, (Model, Instance)):
         return Unknown(f"getattr({name_of(source)})", holds=(source,))  # `train` or `eval`, say
     if name == "bool":

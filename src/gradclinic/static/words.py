@@ -125,9 +125,9 @@ UPDATES_NAME = Pattern(
 )
 """Lengths of a training that are counted in optimizer updates by convention."""
 EPOCH_NAME = Pattern(
-    r"^(?!.*(per_?epoch|epoch_?(len|size|steps|iters|batches)|(len|size)_?epoch)).*epoch", re.I
+    r"^(?!.*(per_?epoch|epoch_?(len|size|steps|iter|batch|p?bar|loader|data)|(len|size)_?epoch)).*epoch", re.I
 )
-"""What counts epochs, and not what is in one: `steps_per_epoch`."""
+"""What counts epochs, and not what is in one: `steps_per_epoch`, `epoch_iterator`."""
 LOADER_NAME = Pattern(
     r"load|batch|data|train|(^|_)dl$|_iter$|iterator|generator|sampler|bar$|pbar|progress|corpus|examples|samples|"
     r"stream|reader|prefetch|queue",
