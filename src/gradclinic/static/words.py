@@ -101,6 +101,12 @@ _LOOKS_ON = Pattern(
 """unless they begin with a word for what changes no weight: `load_pretrain_params`; or merely go forward."""
 AVERAGE = Pattern(r"(^|[._])(\w+_)?(ema|swa|averaged?)(_\w+)?$|ema$", re.I)
 """Averages of the weights of a model: their `update` and `step` read those, and train nothing."""
+AVERAGES = Pattern(
+    r"(^|_)(soft|hard|polyak|moving|ema|momentum|target|teacher|key)_(\w+_)?updates?(_|$)|"
+    r"(^|_)updates?_(\w+_)?(ema|swa|target|teacher|average|moving|momentum|key)",
+    re.I,
+)
+"""What moves one model towards another: `soft_update(target, model)`, `model.update_moving_average()`."""
 
 SETTINGS = Pattern(
     r"(^|[._=])(args?|cfg|config|conf|hparams?|hps|flags|options?|params|settings|hyp)(\.|\[|=|$)", re.I
@@ -215,7 +221,8 @@ and `get_ready(optimizer)` are there for what they do; `make_samples(model, x)` 
 HARMLESS_FOR_MODEL = Pattern(
     rf"(^|_)({_HARMLESS}|eval|test|infer|predict|generate|sample|ema|init|wrap|parallel|compil|convert|quant|prune|cuda|"
     r"to_|to$|build|create|make|setup|prepare|loss|crit|forward|encode|decode|embed|swap|apply|register|requires|toggle|"
-    r"params|decay|shard|fsdp|ddp|lora|peft|adapter|tie|resize|rollout)|loss|eval|valid|ema|^from_",
+    r"params|decay|shard|fsdp|ddp|lora|peft|adapter|tie|resize|rollout|clip_weights|weight_clip|clamp)|loss|eval|valid|"
+    r"ema|^from_",
     re.I,
 )
 _DOES_MORE = Pattern(
