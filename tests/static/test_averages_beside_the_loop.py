@@ -1,4 +1,4 @@
-"""What keeps an average of the weights neither clears gradients nor steps."""
+"""What keeps an average of the weights, or looks at them, neither clears gradients nor steps."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from tests.static.reading import TORCH, marked, told
 
 LOOP = """
-from project import Averaged, bank, clip_weights, ema, ema_optimizer, refresh, soft_update, update_target
-from project import update_teacher
+from project import Averaged, bank, clip_weights, early_stopping, ema, ema_optimizer, refresh
+from project import soft_update, update_target, update_teacher
 
 def train(args, loader, target, teacher):
     model = args.build()
@@ -32,6 +32,7 @@ KEEPS = [
     "model.update_moving_average()",
     "model.module.update_teacher(0.99)",
     "clip_weights(model, 0.01)",
+    "early_stopping(loss.item(), model)",
 ]
 MAY_CLEAR = [
     "refresh(model)",

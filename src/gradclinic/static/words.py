@@ -221,7 +221,7 @@ and `get_ready(optimizer)` are there for what they do; `make_samples(model, x)` 
 HARMLESS_FOR_MODEL = Pattern(
     rf"(^|_)({_HARMLESS}|eval|test|infer|predict|generate|sample|ema|init|wrap|parallel|compil|convert|quant|prune|cuda|"
     r"to_|to$|build|create|make|setup|prepare|loss|crit|forward|encode|decode|embed|swap|apply|register|requires|toggle|"
-    r"params|decay|shard|fsdp|ddp|lora|peft|adapter|tie|resize|rollout|clip_weights|weight_clip|clamp)|loss|eval|valid|"
+    r"params|decay|shard|fsdp|ddp|lora|peft|adapter|tie|resize|rollout|clip_weights|weight_clip|clamp|early_?stop)|loss|eval|valid|"
     r"ema|^from_",
     re.I,
 )
