@@ -29,6 +29,7 @@ KEEPS = [
     "ema.step(model.parameters())",
     "soft_update(target, model, 0.005)",
     "update_teacher(model, teacher, 0.99)",
+    "update_teacher(model, teacher, args.rate)",
     "model.update_moving_average()",
     "model.module.update_teacher(0.99)",
     "clip_weights(model, 0.01)",
@@ -40,6 +41,8 @@ MAY_CLEAR = [
     "ema_optimizer.step(model)",
     "update_target(model, optimizer)",
     "update_teacher(model, x)",
+    "update_teacher(model, teacher, loader)",
+    "update_teacher(model, teacher, x)",
     "model.update_teacher(x)",
     "soft_update(model, lambda: optimizer.zero_grad())",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradclinic.static import words
 from gradclinic.static.conditions import name_of
-from gradclinic.static.values import Accelerator, ActorRef, Const, Func, Model, Num, Params, Value
+from gradclinic.static.values import Accelerator, ActorRef, Const, Func, Model, Num, Params, Unknown, Value
 
 _FOLLOWING = words.names("update update_parameters update_after_step step apply_shadow restore store copy_to")
 _TO_TARGETS = words.names("soft_update polyak_update soft_update_params soft_update_target")
@@ -20,7 +20,16 @@ def averages(func: Value, reached: list[Value]) -> bool:
     kept_in = owner.rpartition(".")[2]
     if method in _FOLLOWING and words.AVERAGE.search(kept_in):
         return given > 0 and not words.OPTIMIZER_NAME.search(kept_in)
-    return given > (0 if method in _TO_TARGETS else 1) and words.AVERAGES.search(method) is not None
+    if method in _TO_TARGETS:
+        return given > 0
+    return given > 1 and words.AVERAGES.search(method) is not None and not any(map(_may_be_data, reached))
+
+
+def _may_be_data(value: Value) -> bool:
+    """`update_teacher(student, teacher, loader)` may train; a rate is a number or comes of the settings."""
+    if isinstance(value, Unknown):
+        return "." in value.path and not words.SETTINGS.search(value.path)
+    return not isinstance(value, (Model, Params, Const, Num))
 
 
 def averages_itself(method: str, given: list[Value]) -> bool:
