@@ -36,7 +36,10 @@ SCHEDULE_BUILDERS = Pattern(r"^get_\w*schedule\w*$|^get_scheduler$|^(Warmup\w*|C
 SCHEDULE_LENGTHS = ("T_max", "total_steps", "total_iters", "num_training_steps", "t_total", "training_steps")
 GRAD_SCALERS = names("GradScaler ShardedGradScaler")
 DATA_SCALERS = names("StandardScaler MinMaxScaler RobustScaler MaxAbsScaler")
-WRAPPERS = names("DataParallel DistributedDataParallel FullyShardedDataParallel DDP FSDP compile")
+WRAPPERS = names(
+    "DataParallel DistributedDataParallel FullyShardedDataParallel DDP FSDP compile convert_sync_batchnorm "
+    "quantize_dynamic"
+)
 """What takes a model and returns the same model in a coat."""
 CLIPS = names("clip_grad_norm_ clip_grad_norm clip_grad_value_ clip_grads_with_norm_ clip_gradients")
 OWN_CLIP = Pattern(r"_?(clip_(the_)?grad(s|ients?)?(_norms?|_values?)?|grad(ient)?s?_clip(ping)?)_?$")
