@@ -147,3 +147,32 @@ def test_one_step_is_enough_to_see_a_backward_under_autocast() -> None:
     faulty = TORCH + ONE_STEP.format(indent=12 * " ", mark="  # GC509")
     assert noted(faulty, "GC509") == marked(faulty) != set()
     assert noted(TORCH + ONE_STEP.format(indent=8 * " ", mark=""), "GC509") == set()
+
+
+CONVERTED = """
+def train(args, loader):
+    model = args.build()
+    if args.convert:
+        model = {convert}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (x, y) in enumerate(loader):
+        loss = model(x, labels=y)[0]{scaled}
+        loss.backward(){mark}
+        if (i + 1) % args.accumulate == 0 or i + 1 == len(loader):
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        "torch.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)",
+        "nn.SyncBatchNorm.convert_sync_batchnorm(model)",
+        "nn.DataParallel(model)",
+    ],
+)
+def test_a_model_whose_layers_are_converted_is_the_same_one(convert: str) -> None:
+    source = TORCH + CONVERTED.format(convert=convert, scaled="", mark="  # GC106")
+    assert told(source) == marked(source)
+    assert told(TORCH + CONVERTED.format(convert=convert, scaled=" / args.accumulate", mark="")) == set()

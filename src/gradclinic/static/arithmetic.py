@@ -26,6 +26,10 @@ from gradclinic.static.walk import Walk
 from gradclinic.static.words import Pattern
 
 _MEETS = Pattern(r"""(not )?\(([^'"]+) Eq (?!None\b|True\b|False\b)[^'"\d][^'"]*\)$""")
+_PASSES = Pattern(
+    r"(?!.*(?:warm|burn|start|begin|after|delay|min|since))(not )?\(<index[^<>]*> (Lt|Gt) .*\)$", re.I
+)
+"""`i >= steps - 1`, as `name_of` gives it."""
 _NAMES_THE_END = Pattern(
     r"(^|_)(last|final)(_|$)|^(is_|at_)?(new_epoch|epoch_(end|done|over)|end_of_(epoch|data))$"
 )
@@ -176,7 +180,8 @@ def compare_tally(walk: Walk, node: ast.Compare, left: Value, op: ast.cmpop, rig
 
 
 def asks_for_end(walk: Walk, node: ast.BoolOp, part: ast.expr, value: Value) -> bool:
-    """`(i + 1) % k == 0 or i + 1 == batches`, and its opposite: a count meets what is not known but once.
+    """`(i + 1) % k == 0 or i + 1 == batches`, and its opposite: a count meets what is not known but once, and
+    passes it at the end.
 
     Beside a period, that is where its last window ends; so is what is called so: `or is_last_batch`.
     """
@@ -184,7 +189,12 @@ def asks_for_end(walk: Walk, node: ast.BoolOp, part: ast.expr, value: Value) -> 
     by_period = any(isinstance(other, ast.Compare) and _asks_for_period(walk, other) for other in others)
     if by_period and isinstance(node.op, ast.Or) and _NAMES_THE_END.search(last_name(part)):
         return True
-    met = _MEETS.match(value.path) if isinstance(value, Unknown) else None
+    if not isinstance(value, Unknown):
+        return False
+    passed = _PASSES.match(value.path) if by_period else None
+    if passed is not None and ((passed[1] is None) is (passed[2] == "Gt")) is isinstance(node.op, ast.Or):
+        return True
+    met = _MEETS.match(value.path)
     if met is None or (met[1] is None) is not isinstance(node.op, ast.Or):
         return False
     if by_period:
@@ -247,8 +257,10 @@ def _tensor(walk: Walk, left: Value, op: ast.operator, right: Value) -> Tensor:
     elif isinstance(op, (ast.Add, ast.Sub)):
         if isinstance(other, Unknown):
             result.models = None
+    elif _is_one(other) or (isinstance(op, ast.Pow) and isinstance(left, Tensor)):
+        result.weight = tensor.weight  # `error ** 2`: as much of the window as before
     elif tensor.scaled is not True:
-        result.scaled = _scaled_by(op, other, divides=isinstance(left, Tensor))
+        result.scaled = _scaled_by(op, divides=isinstance(left, Tensor))
         name = name_of(other)
         if result.scaled and tensor.scaled is None and not tensor.weight and _counts_this_batch(walk, name):
             result.scaled = False  # a sum over its own batch: what it was is a mean now
@@ -256,8 +268,8 @@ def _tensor(walk: Walk, left: Value, op: ast.operator, right: Value) -> Tensor:
             result.scaled = tensor.scaled  # ranks average what they are given
         elif result.scaled is None and isinstance(other, (Unknown, Const, Num)):
             # Of a term it is a weight, if it is a setting; of a sum it may be its share in the window.
-            term = tensor.scaled is False and _is_setting(name)
-            result.weight = name if term else _UNCLEAR
+            term = (tensor.scaled is False or tensor.weight not in ("", _UNCLEAR)) and _is_setting(name)
+            result.weight = f"{tensor.weight}*{name}".lstrip("*") if term else _UNCLEAR
     return result
 
 
@@ -272,16 +284,16 @@ def _is_setting(name: str) -> bool:
     return "." in name and not computed and not words.ACCUMULATION_NAME.search(name)
 
 
-def _scaled_by(op: ast.operator, factor: Value, *, divides: bool) -> bool | None:
-    """Whether a loss multiplied or divided by `factor` has been scaled to the window."""
-    known = factor.value if isinstance(factor, (Const, Num)) else None
-    if isinstance(factor, Num) and factor.invented:
-        known = None
-    if known == 1:
-        return False
+def _scaled_by(op: ast.operator, *, divides: bool) -> bool | None:
+    """Whether a loss that is multiplied or divided has been scaled to the window."""
     if isinstance(op, (ast.Div, ast.FloorDiv)) and divides:
         return True
     return None
+
+
+def _is_one(factor: Value) -> bool:
+    known = isinstance(factor, Const) or (isinstance(factor, Num) and not factor.invented)
+    return known and factor.value == 1  # type: ignore[attr-defined]
 
 
 def averaged(tensor: Tensor) -> Tensor:
@@ -293,7 +305,7 @@ def averaged(tensor: Tensor) -> Tensor:
 def combine(left: Tensor, right: Tensor) -> Tensor:
     """The sum of two losses is scaled only if both are. Weights that differ are those of the two."""
     known = left.weight and right.weight and _UNCLEAR not in (left.weight, right.weight)
-    weighted = bool(known) and left.weight != right.weight
+    weighted = bool(known) and set(left.weight.split("*")).isdisjoint(right.weight.split("*"))
     if left.scaled is False or right.scaled is False or weighted:
         scaled: bool | None = False
     else:

@@ -10,7 +10,7 @@ from gradclinic.static import methods, schedules, words
 from gradclinic.static.arithmetic import averaged, combine, of_this_batch
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import OF_GRADIENTS, asks_gradients, name_of, truth
-from gradclinic.static.forwards import compute_loss
+from gradclinic.static.forwards import MEANS, compute_loss
 from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import act_on_gradient, assign_gradient
 from gradclinic.static.handing import run_given
@@ -168,7 +168,7 @@ def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Va
         return tensors[0] if tensors else Unknown(f"{name}()")
     if last.endswith("Loss"):
         reduction = args.keywords.get("reduction")
-        averages = reduction is None or (isinstance(reduction, Const) and reduction.value == "mean")
+        averages = reduction is None or (isinstance(reduction, Const) and reduction.value in MEANS)
         return Criterion(mean=True if averages else None)
     if last == "Parameter":
         return Params(frozenset({f"parameter@{node.lineno}"}))
@@ -315,7 +315,13 @@ def _builtin(walk: Walk, name: str, args: Arguments, node: ast.Call) -> Value:
     if name == "dict":
         return Map(dict(args.keywords.items())) if not args.positional else source
     if name == "getattr" and len(args.positional) > 1 and isinstance(args.positional[1], Const):
-        return get_attribute(walk, source, str(args.positional[1].value))
+        found = get_attribute(walk, source, str(args.positional[1].value))
+        default = args.positional[2] if len(args.positional) > 2 else None
+        if isinstance(found, Unknown) and isinstance(default, ActorRef):
+            # `getattr(config, "optimizer", SGD(...))`: what may be there instead is one as well.
+            walk.recorder.escapes(default.id)
+            return ActorRef(default.id, default.kind, built=False)
+        return found
     if name == "getattr" and isinstance(source, (Model, Instance)):
         return Unknown(f"getattr({name_of(source)})", holds=(source,))  # `train` or `eval`, say
     if name == "bool":

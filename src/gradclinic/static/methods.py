@@ -7,6 +7,7 @@ import ast
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import frameworks, holdings, modes, ranks, words
 from gradclinic.static.arithmetic import averaged, of_this_batch
+from gradclinic.static.averages import averages_itself
 from gradclinic.static.conditions import holds, truth
 from gradclinic.static.forwards import forward
 from gradclinic.static.gradients import act_on_gradient, act_on_parameter, clip
@@ -221,7 +222,7 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
     optimizers = optimizers_in(args.all())
     if optimizers:
         open_given(walk, attr, node, optimizers, args.all())
-    elif words.steps_by_itself(attr) and attr not in _GIVES_A_LOSS and not words.AVERAGE.search(base.name):
+    elif _steps_by_itself(base, attr, args):
         open_tape(walk, node, models=base.keys)
     elif may_go_backward(walk, attr, args.all(), node):  # `weighting.combine(loss_list)`
         open_tape(walk, node)
@@ -236,6 +237,12 @@ def _model(walk: Walk, base: Model, attr: str, args: Arguments, node: ast.Call) 
     # What gives the loss that is trained by has a graph; of others nobody knows, unless they are in sight.
     direct = modes.gives_a_loss(attr) or (bool(walk.sweeps) and modes.computes(walk, base, attr, args.all()))
     return forward(walk, base, args, node, direct=direct)
+
+
+def _steps_by_itself(base: Model, attr: str, args: Arguments) -> bool:
+    if not words.steps_by_itself(attr) or attr in _GIVES_A_LOSS:
+        return False
+    return not words.AVERAGE.search(base.name) and not averages_itself(attr, args.all())
 
 
 def _tensor(walk: Walk, base: Tensor, attr: str, args: Arguments, node: ast.Call) -> Value | None:

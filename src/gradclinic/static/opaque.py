@@ -9,6 +9,7 @@ from functools import lru_cache
 from gradclinic.facts import ActorKind, EventKind
 from gradclinic.static import modes, words
 from gradclinic.static.abilities import Can
+from gradclinic.static.averages import averages
 from gradclinic.static.bystanders import leaves_alone
 from gradclinic.static.conditions import OF_GRADIENTS, name_of
 from gradclinic.static.elsewhere import class_elsewhere
@@ -119,7 +120,7 @@ def call_outside(
     if _is_told(func, reached, words.ADDS_UP):
         if any(isinstance(value, Tensor) and value.loss for value in values):
             walk.emit(EventKind.OPAQUE, node, models=None, attrs={UNLIKELY: True})
-    elif not _shows_only(func, reached) and not _stands_by(walk, origin, reached):
+    elif not (_shows_only(func, reached) or _stands_by(walk, origin, reached) or averages(func, reached)):
         before = len(walk.recorder.drafts)
         _open_where_needed(walk, name, values, reached, node)
         note_scale(walk, [*values, *holds], node, before)

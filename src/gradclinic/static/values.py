@@ -259,7 +259,9 @@ class Model(Value):
     def whole(self, depth: int = 3) -> Keys:
         """Its own keys and those of the models that were put into it."""
         keys = self.keys
-        for part in self.attrs.values() if depth else ():
+        for held in self.attrs.values() if depth else ():
+            # A module whose own code was walked is an object of its class.
+            part = held.model if isinstance(held, Instance) else held
             if isinstance(part, Model):
                 keys |= part.whole(depth - 1)
         return keys

@@ -36,7 +36,10 @@ SCHEDULE_BUILDERS = Pattern(r"^get_\w*schedule\w*$|^get_scheduler$|^(Warmup\w*|C
 SCHEDULE_LENGTHS = ("T_max", "total_steps", "total_iters", "num_training_steps", "t_total", "training_steps")
 GRAD_SCALERS = names("GradScaler ShardedGradScaler")
 DATA_SCALERS = names("StandardScaler MinMaxScaler RobustScaler MaxAbsScaler")
-WRAPPERS = names("DataParallel DistributedDataParallel FullyShardedDataParallel DDP FSDP compile")
+WRAPPERS = names(
+    "DataParallel DistributedDataParallel FullyShardedDataParallel DDP FSDP compile convert_sync_batchnorm "
+    "quantize_dynamic"
+)
 """What takes a model and returns the same model in a coat."""
 CLIPS = names("clip_grad_norm_ clip_grad_norm clip_grad_value_ clip_grads_with_norm_ clip_gradients")
 OWN_CLIP = Pattern(r"_?(clip_(the_)?grad(s|ients?)?(_norms?|_values?)?|grad(ient)?s?_clip(ping)?)_?$")
@@ -101,6 +104,12 @@ _LOOKS_ON = Pattern(
 """unless they begin with a word for what changes no weight: `load_pretrain_params`; or merely go forward."""
 AVERAGE = Pattern(r"(^|[._])(\w+_)?(ema|swa|averaged?)(_\w+)?$|ema$", re.I)
 """Averages of the weights of a model: their `update` and `step` read those, and train nothing."""
+AVERAGES = Pattern(
+    r"(^|_)(soft|hard|polyak|moving|ema|momentum|target|teacher|key)_(\w+_)?updates?(_|$)|"
+    r"(^|_)updates?_(\w+_)?(ema|swa|target|teacher|average|moving|momentum|key)",
+    re.I,
+)
+"""What moves one model towards another: `soft_update(target, model)`, `model.update_moving_average()`."""
 
 SETTINGS = Pattern(
     r"(^|[._=])(args?|cfg|config|conf|hparams?|hps|flags|options?|params|settings|hyp)(\.|\[|=|$)", re.I
@@ -125,9 +134,9 @@ UPDATES_NAME = Pattern(
 )
 """Lengths of a training that are counted in optimizer updates by convention."""
 EPOCH_NAME = Pattern(
-    r"^(?!.*(per_?epoch|epoch_?(len|size|steps|iters|batches)|(len|size)_?epoch)).*epoch", re.I
+    r"^(?!.*(per_?epoch|epoch_?(len|size|steps|iter|batch|p?bar|loader|data)|(len|size)_?epoch)).*epoch", re.I
 )
-"""What counts epochs, and not what is in one: `steps_per_epoch`."""
+"""What counts epochs, and not what is in one: `steps_per_epoch`, `epoch_iterator`."""
 LOADER_NAME = Pattern(
     r"load|batch|data|train|(^|_)dl$|_iter$|iterator|generator|sampler|bar$|pbar|progress|corpus|examples|samples|"
     r"stream|reader|prefetch|queue",
@@ -216,7 +225,8 @@ and `get_ready(optimizer)` are there for what they do; `make_samples(model, x)` 
 HARMLESS_FOR_MODEL = Pattern(
     rf"(^|_)({_HARMLESS}|eval|test|infer|predict|generate|sample|ema|init|wrap|parallel|compil|convert|quant|prune|cuda|"
     r"to_|to$|build|create|make|setup|prepare|loss|crit|forward|encode|decode|embed|swap|apply|register|requires|toggle|"
-    r"params|decay|shard|fsdp|ddp|lora|peft|adapter|tie|resize|rollout)|loss|eval|valid|ema|^from_",
+    r"params|decay|shard|fsdp|ddp|lora|peft|adapter|tie|resize|rollout|clip_weights|weight_clip|clamp|early_?stop)|loss|eval|valid|"
+    r"ema|^from_",
     re.I,
 )
 _DOES_MORE = Pattern(
