@@ -30,9 +30,12 @@ from gradclinic.static.walk import Arguments
 
 
 def run_assign(machine: Machine, node: ast.Assign) -> None:
-    if isinstance(node.value, ast.BinOp) and adds_to_itself(node.targets[0], node.value):
-        current = evaluate(machine, node.value.left)
-        _add_up(machine, node, node.targets[0], current, evaluate(machine, node.value.right))
+    there = adds_to_itself(node.targets[0], node.value)
+    if there and isinstance(node.value, ast.BinOp) and len(node.targets) == 1:
+        left, right = evaluate(machine, node.value.left), evaluate(machine, node.value.right)
+        current, added = (left, right) if there == "left" else (right, left)
+        result = combine(machine, node, left, ast.Add(), right)
+        _add_up(machine, node, node.targets[0], current, added, result)
         return
     value = evaluate(machine, node.value)
     for target in node.targets:
@@ -53,20 +56,22 @@ def assign(machine: Machine, target: ast.expr, value: Value) -> None:
         _store_attribute(machine, evaluate(machine, target.value), target, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         for part, held in zip(target.elts, spread(value, target.elts), strict=True):
-            assign(machine, part, held)
+            # `loss, accuracy = compute(batch)`: of what a call gives, too, one may be a loss.
+            one = isinstance(value, Unknown) and words.LOSS_NAME.search(_called(part)) is not None
+            assign(machine, part, _as_loss(machine, value, held) if one else held)
     elif isinstance(target, ast.Starred):
         assign(machine, target.value, value)
     elif isinstance(target, ast.Subscript):
         _store_item(machine, target, value)
 
 
-def _as_loss(machine: Machine, value: Flow | Unknown) -> Value:
+def _as_loss(machine: Machine, value: Value, otherwise: Value | None = None) -> Value:
     """What is called a loss is one number; made by a call out of sight, one with a graph of its own."""
     if isinstance(value, Flow):
         own = value.losses or frozenset({-machine.new_id()})
         return value if value.known else changed(value, scalar=True, losses=own)
-    if "()" not in value.path or value.attrs or machine.no_grad:
-        return value
+    if not isinstance(value, Unknown) or "()" not in value.path or value.attrs or machine.no_grad:
+        return otherwise or value
     shade, own = shade_of([value]) or Flow(), frozenset({-machine.new_id()})
     return Flow(nodes=shade.nodes | own, known=False, anew=False, scalar=True, losses=own)
 
@@ -178,7 +183,8 @@ def run_augmented(machine: Machine, node: ast.AugAssign) -> None:
     if type(current) is Seq and isinstance(value, Seq) and isinstance(node.op, ast.Add):
         call_collection(machine, current, "extend", Arguments([value]), node)
     elif isinstance(node.op, ast.Add):
-        _add_up(machine, node, node.target, current, value)
+        result = combine(machine, node, current, ast.Add(), value)
+        _add_up(machine, node, node.target, current, value, result)
     else:
         assign(machine, node.target, combine(machine, node, current, node.op, value))
 
@@ -194,8 +200,9 @@ def _as_number(node: ast.expr) -> ast.expr:
     return node
 
 
-def _add_up(machine: Machine, node: ast.stmt, target: ast.expr, current: Value, value: Value) -> None:
-    result = combine(machine, node, current, ast.Add(), value)
+def _add_up(
+    machine: Machine, node: ast.stmt, target: ast.expr, current: Value, value: Value, result: Value
+) -> None:
     grows = isinstance(value, Flow) and isinstance(result, Flow) and not machine.no_grad
     if isinstance(value, Flow) and grows and not restarted(machine, node, target):
         # What starts from a number holds nothing yet; of what is not known, it may.

@@ -8,6 +8,7 @@ from gradclinic.facts import AnomalyMode, Crash, CrashKind, KeptGraphs, Location
 from gradclinic.static.flow.machine import Kept, Log, Use
 from gradclinic.static.flow.values import Flow
 
+Branch = tuple[tuple[int, int], ...]
 SECOND_BACKWARD = "Trying to backward through the graph a second time"
 
 
@@ -22,10 +23,12 @@ def _kept_losses(log: Log, uses: list[Use]) -> Iterator[KeptGraphs]:
     sites: dict[Location, list[Kept]] = {}
     for kept in log.kept:
         sites.setdefault(kept.where, []).append(kept)
-    for where, found in sites.items():
-        ends = [*(kept.uses for kept in found[1:]), len(log.uses)]
-        spent = all(_spent(kept, log, end) for kept, end in zip(found, ends, strict=True))
-        if len(found) > 1 and spent and _pile_up(found, uses):
+    for where, every in sites.items():
+        ends = [*(kept.uses for kept in every[1:]), len(log.uses)]
+        # A pass without gradients leaves no graph in what another pass fills with them.
+        passes = [(kept, end) for kept, end in zip(every, ends, strict=True) if kept.flow.grad is not False]
+        found = [kept for kept, _ in passes]
+        if len(found) > 1 and all(_spent(kept, log, end) for kept, end in passes) and _pile_up(found, uses):
             ends_of_graphs = {use.flow.nodes for use in uses}
             losses = all(_is_loss(kept) or kept.flow.nodes in ends_of_graphs for kept in found)
             yield KeptGraphs(where, alive=0, of=0, outputs=not losses)
@@ -39,22 +42,23 @@ def _spent(kept: Kept, log: Log, end: int) -> bool:
     holds_loss = flow.certain and flow.nodes in ends
     if not (flow.known or _is_loss(kept) or holds_loss or _made_the_graph(flow, log, end)):
         return False
-    if (
-        flow.grad is False
-        or flow.spared
-        or not flow.nodes
-        or flow.form != "tensor"
-        or kept.holder in log.emptied
-    ):
+    if flow.spared or not flow.nodes or flow.form != "tensor" or kept.holder in log.emptied:
         return False
     # What a branch left may have been detached in it, after the backward there say.
     exact = flow.grad is None and not flow.certain
     return any(
         use.whole
         and _gone_through(flow, use.flow, log)
-        and kept.branch == (use.branch if exact else use.branch[: len(kept.branch)])
+        and (kept.branch == use.branch if exact else _goes_with(use.branch, kept.branch, log))
         for use in log.uses[:end]
     )
+
+
+def _goes_with(used: Branch, kept: Branch, log: Log) -> bool:
+    """Whether they stand in the same arms of conditions, or one of them in more: `if i % 100 == 0` may choose
+    what is kept of all that is gone through, though not `if i == 0`, which keeps but one."""
+    both = min(len(used), len(kept))
+    return used[:both] == kept[:both] and log.singled.isdisjoint(kept[both:])
 
 
 def _made_the_graph(flow: Flow, log: Log, end: int) -> bool:

@@ -115,6 +115,8 @@ class Log:
     """Layers whose parameters were given to an optimizer."""
     trained: set[str] = field(default_factory=set)
     """What else was given to one, by the name it is held by: `params` of `params["alpha"]`."""
+    singled: set[tuple[int, int]] = field(default_factory=set)
+    """Arms of conditions that hold of one iteration among all: `if step == 0`."""
     finished: bool = True
     root: int = 0
     left: set[int] = field(default_factory=set)
