@@ -32,7 +32,7 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
     live = [flow for flow in given if flow.grad is not False]
     path = func.path if isinstance(func, Unknown) else name
     machine.log.checked.update(flow.unchecked for flow in given if flow.unchecked is not None)
-    if live and not words.harmless(name):
+    if live and not (words.harmless(name) or _keeps_record(path, name)):
         machine.log.handed_out += [(len(machine.log.uses), flow) for flow in live]
     of_torch = path.startswith(SOME_LAYER)
     computes = path.startswith(f"{SOME_LAYER}()") or _computes(machine, func, name)
@@ -59,6 +59,12 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
         return shadowed(made) if run else Unknown(made)
     # Without gradients it makes no graph, but may give back what it was given.
     return made_of(f"{path}()", *values) if machine.no_grad else made_of(f"{path}()", func, *values)
+
+
+def _keeps_record(path: str, name: str) -> bool:
+    """`meters.update(loss)` shows it later on, and goes through nothing."""
+    receiver = path.rpartition(".")[2]
+    return words.KEEPS_RECORDS.search(receiver) is not None and words.LEARNS_FROM.search(name) is None
 
 
 def _runs_a_part(machine: Machine, node: ast.Call) -> bool:
