@@ -21,6 +21,7 @@ from gradclinic.static.flow.machine import Machine, Write
 from gradclinic.static.flow.neighbours import ENDS_OR_JUDGES, imported
 from gradclinic.static.flow.out_of_sight import A_MODEL, out_of_sight
 from gradclinic.static.flow.padding import fill_up, loaded, padding_of
+from gradclinic.static.flow.stepping import stepped
 from gradclinic.static.flow.tensors import cut_off, derived, reshaped
 from gradclinic.static.flow.torch_calls import call_tensor, call_torch, duplicated, run_backward, weights_of
 from gradclinic.static.flow.values import (
@@ -146,7 +147,7 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
     if edited is not None:
         return edited
     if attr == "step":
-        _run_closures(machine, args, node)
+        stepped(machine, base, args, node)
     if attr in _BACKWARDS and not isinstance(base, Instance):
         given = args.get(0, "loss")
         if given is None and _is_number(node.func):
@@ -184,13 +185,6 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
     if isinstance(base, Unknown) and attr in torch.OF_TENSORS_ONLY and words.SETTINGS.search(base.path):
         base = shadowed("<tensor>")  # and no setting, by whatever name
     return out_of_sight(machine, base, attr, args, node)
-
-
-def _run_closures(machine: Machine, args: Arguments, node: ast.Call) -> None:
-    """`optimizer.step(closure)` computes the loss once more, or several times."""
-    for value in args.all():
-        if isinstance(value, Func) and value.node not in machine.active:
-            call_function(machine, value, Arguments(), node)
 
 
 def _store(base: Unknown, args: Arguments) -> None:

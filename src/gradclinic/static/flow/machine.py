@@ -76,6 +76,19 @@ class Write:
     needed: Location | None = None
 
 
+@frozen
+class Stepped:
+    """Weights that an optimizer of torch has changed in place."""
+
+    where: Location
+    owners: frozenset[int]
+    uses: int
+    """How many graphs had been gone through before."""
+    node: int
+    """The youngest graph node there was."""
+    branch: tuple[tuple[int, int], ...]
+
+
 @record
 class Log:
     losses: dict[int, LossCall] = field(default_factory=dict)
@@ -95,6 +108,11 @@ class Log:
     layered: dict[int, frozenset[int]] = field(default_factory=dict)
     """Graph nodes of layers, and whose parameters they use: they need what they saved, and backward
     lets go of it."""
+    needing: dict[int, frozenset[int]] = field(default_factory=dict)
+    """Those whose backward computes with the weights as they were, and whose weights these are."""
+    steps: list[Stepped] = field(default_factory=list)
+    casts: bool = False
+    """The file casts weights: it is the copies that are computed with."""
     run: set[int] = field(default_factory=set)
     """Graph nodes of models that are not in sight."""
     writes: list[Write] = field(default_factory=list)

@@ -52,6 +52,7 @@ def flow_cases(
     log = executed(machine, tree, text)
     log.remembers = bool(log.uses) and bool(log.marks) and remembers(log, text)
     log.rescales = bool(_RESCALES.search(text))
+    log.casts = "autocast" in text
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     trial = is_trial(text, path)
     graphs = (case for case in graph_cases(log) if not (trial and isinstance(case[0], RetainedGraph)))

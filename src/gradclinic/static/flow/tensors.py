@@ -11,7 +11,7 @@ from dataclasses import replace
 from gradclinic.facts import CutKind, Location, Op, SoftmaxUse
 from gradclinic.static import words
 from gradclinic.static.flow.machine import Machine, Write
-from gradclinic.static.flow.torch_names import SAVES_RESULT
+from gradclinic.static.flow.torch_names import SAVES_RESULT, WEIGHS
 from gradclinic.static.flow.values import (
     MOST_OPS,
     NO_IDS,
@@ -65,6 +65,8 @@ def derived(
     node = machine.new_id()
     if owners:
         machine.log.layered[node] = owners
+        if op is not None and op.name in WEIGHS and any(flow.grad and flow.certain for flow in flows):
+            machine.log.needing[node] = owners
     # Whatever is made of a new leaf alone, a backward from it reaches nothing else.
     silenced = live and not owners and not unseen and all(flow.cut and flow.cut.silenced for flow in live)
     return Flow(
