@@ -165,7 +165,11 @@ def _write_into(machine: Machine, target: ast.Subscript, base: Flow, value: Valu
             value, scalar=False, cut=None, terms=(), paths=(), losses=NO_IDS, padded=None
         )
     else:
-        machine.frame.vars[name] = join(base, value if isinstance(value, Flow) else Unknown(name), name)
+        written = join(base, value if isinstance(value, Flow) else Unknown(name), name)
+        # Data that numbers are written to, `degree[degree == 0] = 1`, is data as before.
+        if isinstance(written, Flow) and isinstance(value, Const) and base.grad is False:
+            written = changed(written, grad=False)
+        machine.frame.vars[name] = written
 
 
 _SPELLED: dict[type[ast.operator], str] = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
