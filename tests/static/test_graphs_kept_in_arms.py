@@ -42,7 +42,22 @@ def train(model, loader, criterion, optimizer, losses_meter, logger):
         logger.add(loss=loss)
 """
 
+WRITTEN = """
+model = nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+edges = torch.load("edges")
+degree = edges.sum(1).sqrt()
+degree[degree == 0] = 1
+features = torch.load("x") / degree
+for epoch in range(100):
+    loss = F.cross_entropy(model(features), torch.load("y"))
+    optimizer.zero_grad()
+    loss.backward(retain_graph=True)  # GC209
+    optimizer.step()
+"""
+
 FAULTY = {
+    "with data that a number was written to": WRITTEN,
     "in the first arm": ARMS.format(kept=KEPT, mark="  # GC209", other="", second=""),
     "in the second": ARMS.format(kept="", mark="", other=KEPT, second="  # GC209"),
     "in both": ARMS.format(kept=KEPT, mark="  # GC209", other=KEPT, second="  # GC209"),
@@ -90,6 +105,17 @@ def train(model, head, loader, criterion, optimizer, penalty):
         if penalty:
             hidden.pow(2).mean().backward()
         optimizer.step()
+""",
+    "with weights that a number was written to": """
+model, scale = nn.Linear(4, 3), nn.Linear(4, 4)
+optimizer = torch.optim.SGD([*model.parameters(), *scale.parameters()], lr=0.1)
+degree = scale(torch.load("edges"))
+degree[degree == 0] = 1
+for epoch in range(100):
+    loss = F.cross_entropy(model(torch.load("x") / degree), torch.load("y"))
+    optimizer.zero_grad()
+    loss.backward(retain_graph=True)
+    optimizer.step()
 """,
     "an object that learns from it": """
 def train(model, loader, criterion, optimizer, history):
