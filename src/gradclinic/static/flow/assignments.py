@@ -15,7 +15,7 @@ from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.machine import Kept, Machine
 from gradclinic.static.flow.padding import begins_row, makes_batches, number_behind
 from gradclinic.static.flow.tensors import new_leaf, overwritten, reshaped
-from gradclinic.static.flow.totals import adds_to_itself, restarted
+from gradclinic.static.flow.totals import adds_to_itself, grows_at_its_end, restarted
 from gradclinic.static.flow.values import NO_IDS, Alike, Flow, Weights, changed, shade_of
 from gradclinic.static.values import (
     NONE,
@@ -38,6 +38,10 @@ def run_assign(machine: Machine, node: ast.Assign) -> None:
         _add_up(machine, node, node.targets[0], current, added, result)
         return
     value = evaluate(machine, node.value)
+    if isinstance(value, Flow) and value.grad is not False and grows_at_its_end(node.targets[0], node.value):
+        current, log = evaluate(machine, node.targets[0]), machine.log
+        into, uses = current if isinstance(current, Flow) else Flow(), len(log.uses)
+        log.piled.append(Kept(machine.at(node), value, into, 0, machine.branch, uses, log.marks))
     for target in node.targets:
         assign(machine, target, value)
 
@@ -73,6 +77,7 @@ def _as_loss(machine: Machine, value: Value, otherwise: Value | None = None) -> 
     if not isinstance(value, Unknown) or "()" not in value.path or value.attrs or machine.no_grad:
         return otherwise or value
     shade, own = shade_of([value]) or Flow(), frozenset({-machine.new_id()})
+    machine.log.unsure |= own
     return Flow(nodes=shade.nodes | own, known=False, anew=False, scalar=True, losses=own)
 
 

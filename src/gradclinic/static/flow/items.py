@@ -155,6 +155,11 @@ def _batch(path: str, source: Value) -> Value:
     return found_in(source, Unknown(f"{path}[]", holds=source.holds if isinstance(source, Unknown) else ()))
 
 
+def is_share(node: int) -> bool:
+    """Whether it is what was unpacked of something, and no whole."""
+    return node <= -(1 << 32)
+
+
 def _share(whole: Flow, target: ast.expr) -> int:
     """A graph node for what is unpacked here of this very value, apart from all that are counted."""
     return -(max(whole.nodes, default=0) << 32 | target.lineno << 10 | target.col_offset) - 1

@@ -30,7 +30,7 @@ def _kept_losses(log: Log, uses: list[Use]) -> Iterator[KeptGraphs]:
         found = [kept for kept, _ in passes]
         if len(found) > 1 and all(_spent(kept, log, end) for kept, end in passes) and _pile_up(found, uses):
             ends_of_graphs = {use.flow.nodes for use in uses}
-            losses = all(_is_loss(kept) or kept.flow.nodes in ends_of_graphs for kept in found)
+            losses = all(is_loss(kept) or kept.flow.nodes in ends_of_graphs for kept in found)
             yield KeptGraphs(where, alive=0, of=0, outputs=not losses)
 
 
@@ -40,7 +40,7 @@ def _spent(kept: Kept, log: Log, end: int) -> bool:
     # `out["loss"].backward()` goes through all that is known of `out`, if nothing in it was replaced.
     ends = [use.flow.nodes for use in log.uses[:end] if use.whole]
     holds_loss = flow.certain and flow.nodes in ends
-    if not (flow.known or _is_loss(kept) or holds_loss or _made_the_graph(flow, log, end)):
+    if not (flow.known or is_loss(kept) or holds_loss or _made_the_graph(flow, log, end)):
         return False
     if flow.spared or not flow.nodes or flow.form != "tensor" or kept.holder in log.emptied:
         return False
@@ -48,7 +48,7 @@ def _spent(kept: Kept, log: Log, end: int) -> bool:
     exact = flow.grad is None and not flow.certain
     return any(
         use.whole
-        and _gone_through(flow, use.flow, log)
+        and gone_through(flow, use.flow, log)
         and (kept.branch == use.branch if exact else _goes_with(use.branch, kept.branch, log))
         for use in log.uses[:end]
     )
@@ -72,7 +72,7 @@ def _made_the_graph(flow: Flow, log: Log, end: int) -> bool:
     )
 
 
-def _gone_through(flow: Flow, used: Flow, log: Log) -> bool:
+def gone_through(flow: Flow, used: Flow, log: Log) -> bool:
     """Whether a backward from `used` went through all of `flow` but for what was made of it, a share say."""
     if flow.nodes <= used.nodes or (flow.losses and flow.losses <= used.losses):
         return True
@@ -80,7 +80,7 @@ def _gone_through(flow: Flow, used: Flow, log: Log) -> bool:
     return made_of_it and not (flow.nodes - used.nodes) & log.layered.keys()
 
 
-def _is_loss(kept: Kept) -> bool:
+def is_loss(kept: Kept) -> bool:
     return kept.flow.scalar or bool(kept.flow.losses)
 
 

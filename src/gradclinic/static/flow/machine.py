@@ -94,6 +94,10 @@ class Log:
     losses: dict[int, LossCall] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
+    piled: list[Kept] = field(default_factory=list)
+    """Tensors that grow by what is put at their end."""
+    unsure: set[int] = field(default_factory=set)
+    """Graph nodes of calls out of sight that may as well give a number."""
     holders: list[Value] = field(default_factory=list)
     """The lists that they were put into."""
     edges: list[tuple[DomainEdge, int]] = field(default_factory=list)

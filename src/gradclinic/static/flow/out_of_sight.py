@@ -45,6 +45,8 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
         nodes = frozenset({machine.ids}) | shade.nodes
         if not (words.LOSS_FUNCTION.search(name) or words.CRITERION_NAME.search(name)):
             machine.log.run.add(machine.ids)
+        elif _TELLS.match(name) or not words.CRITERION_NAME.search(name):
+            machine.log.unsure.add(machine.ids)
         anew = shade.anew and (of_torch or not any(_may_share(value) for value in values))
         return Flow(
             nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew,
@@ -137,6 +139,8 @@ A_MODEL = words.Pattern(
     r"(Net|Network|Model|Encoder|Decoder|Critic|Actor|Policy|Generator|Discriminator|Classifier)(\w?|V?\d)\(\)$"
 )
 """One of a class out of sight, by the name of the class: `networks.ValueNetwork()`."""
+_TELLS = words.Pattern(r"_*(compute|calc|get|measure|eval|test|val|report|train|run|do|step|batch)")
+"""How functions begin that may give back the number of a loss."""
 _DATA = words.Pattern(r"^torch\.|[Ll]oad|[Dd]ata|[Bb]atch|[Ss]ampl|[Mm]emory|[Bb]uffer|[Rr]eplay|next|env")
 _FORWARDS = words.names(
     "forward encode decode embed embedding embeddings predict evaluate evaluate_actions sample_normal "

@@ -7,6 +7,8 @@ import ast
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
+_JOINS = frozenset({"cat", "concat", "concatenate", "hstack", "vstack"})
+
 
 def adds_to_itself(target: ast.expr, value: ast.expr) -> str:
     """Which side of `total = total + loss`, or of `mean = 0.1 * loss + 0.9 * mean`, is what was there."""
@@ -15,6 +17,14 @@ def adds_to_itself(target: ast.expr, value: ast.expr) -> str:
     if not isinstance(target, (ast.Name, ast.Attribute)):
         return ""
     return next((side for side in ("left", "right") if _is_share(getattr(value, side), target)), "")
+
+
+def grows_at_its_end(target: ast.expr, value: ast.expr) -> bool:
+    """`outputs = torch.cat([outputs, output])`"""
+    if not isinstance(value, ast.Call) or last_name(value.func) not in _JOINS or not value.args:
+        return False
+    parts = value.args[0]
+    return isinstance(parts, (ast.List, ast.Tuple)) and any(_is_same(part, target) for part in parts.elts)
 
 
 def _is_share(node: ast.expr, of: ast.expr) -> bool:
