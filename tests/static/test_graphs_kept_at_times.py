@@ -85,7 +85,41 @@ FAULTY = {
     "once in several steps of another": TORCH + CRITICS.format(number="", mark="  # GC212"),
 }
 
+TWO_PASSES = """
+class Solver:
+    def __init__(self, model, loader, optimizer):
+        self.model, self.loader, self.optimizer = model, loader, optimizer
+
+    def train(self):
+        for epoch in range(10):
+            self.run_once(epoch)
+            with torch.no_grad():
+                print(self.best(epoch))
+            self.run_once(epoch, measuring=True)
+
+    def run_once(self, epoch, measuring=False):
+        total = 0
+        for x, y in self.loader:
+            predicted, wanted = self.model(x, y)
+            loss, hits = performance(predicted, wanted)
+            if not measuring:
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+            total += loss{number}
+        return total / len(self.loader)
+"""
+FAULTY["in one pass of two"] = (
+    TORCH + "from measures import performance\n" + TWO_PASSES.format(number="  # GC212")
+)
+
 RIGHT = {
+    "numbers in both passes": TORCH
+    + "from measures import performance\n"
+    + TWO_PASSES.format(number=".item()"),
+    "a measuring pass alone": TORCH
+    + "from measures import performance\n"
+    + TWO_PASSES.format(number="").replace("self.run_once(epoch)", "self.fit()"),
     "numbers": loop("losses = []", "if step % 100 == 0:\n    losses.append(loss.item())"),
     "the first alone": loop("losses = []", "if step == 0:\n    losses.append(loss)"),
     "the last alone": loop("losses = []", "if step == len(loader) - 1:\n    losses.append(loss)"),

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from gradclinic.facts import KeptGraphs, Location
 from gradclinic.static import words
 from gradclinic.static.flow.items import is_share
-from gradclinic.static.flow.kept_facts import gone_through, is_loss
+from gradclinic.static.flow.kept_facts import gone_through, is_loss, lies_on
 from gradclinic.static.flow.machine import Kept, Log
 from gradclinic.static.syntax import names_in
 
@@ -49,11 +49,7 @@ def _is_left_alone(kept: Kept, log: Log) -> bool:
 
 def _pile_up(found: list[Kept]) -> bool:
     first = found[0]
-    return any(
-        kept.flow.nodes != first.flow.nodes
-        and (first.flow.nodes <= kept.into.nodes if kept.into is not None else kept.holder == first.holder)
-        for kept in found[1:]
-    )
+    return any(kept.flow.nodes != first.flow.nodes and lies_on(kept, first) for kept in found[1:])
 
 
 def _outlives_the_batch(where: Location, forward: Location, loops: list[_Loop]) -> bool:

@@ -28,10 +28,31 @@ def _kept_losses(log: Log, uses: list[Use]) -> Iterator[KeptGraphs]:
         # A pass without gradients leaves no graph in what another pass fills with them.
         passes = [(kept, end) for kept, end in zip(every, ends, strict=True) if kept.flow.grad is not False]
         found = [kept for kept, _ in passes]
-        if len(found) > 1 and all(_spent(kept, log, end) for kept, end in passes) and _pile_up(found, uses):
+        spent = [kept for kept, end in passes if _spent(kept, log, end)]
+        # One pass may train on what another, of the same function, merely measures.
+        piles = [pile for pile in _piles(found) if all(kept in spent for kept in pile)]
+        if any(_pile_up(pile, found, uses) for pile in piles):
             ends_of_graphs = {use.flow.nodes for use in uses}
             losses = all(is_loss(kept) or kept.flow.nodes in ends_of_graphs for kept in found)
             yield KeptGraphs(where, alive=0, of=0, outputs=not losses)
+
+
+def _piles(found: list[Kept]) -> list[list[Kept]]:
+    """What comes to lie in one list, or in one sum."""
+    piles: list[list[Kept]] = []
+    for kept in found:
+        below = next((pile for pile in piles if lies_on(kept, pile[0])), None)
+        if below is None:
+            piles.append([kept])
+        else:
+            below.append(kept)
+    return piles
+
+
+def lies_on(kept: Kept, first: Kept) -> bool:
+    if kept.into is None:
+        return kept.holder == first.holder
+    return first.flow.nodes <= kept.into.nodes
 
 
 def _spent(kept: Kept, log: Log, end: int) -> bool:
@@ -84,19 +105,13 @@ def is_loss(kept: Kept) -> bool:
     return kept.flow.scalar or bool(kept.flow.losses)
 
 
-def _pile_up(found: list[Kept], uses: list[Use]) -> bool:
+def _pile_up(pile: list[Kept], found: list[Kept], uses: list[Use]) -> bool:
     """Whether one iteration adds to what another has left, and no backward goes through the pile."""
-    first = found[0]
-    again = [
-        kept
-        for kept in found[1:]
-        if (kept.into is None and kept.holder == first.holder)
-        or (kept.into is not None and first.flow.nodes <= kept.into.nodes)
-    ]
+    first, *again = pile
     holders = [kept.holder for kept in found]
-    if first.most is not None and len(set(holders)) > 1 and max(map(holders.count, holders)) <= first.most:
+    if first.most is not None and len(set(holders)) > 1 and len(pile) <= first.most:
         return False  # One of each that the loop goes over: the next time around has a list of its own
-    if not again or not any(kept.flow.nodes != first.flow.nodes for kept in again):
+    if not any(kept.flow.nodes != first.flow.nodes for kept in again):
         return False
     if first.marks and all(kept.marks == first.marks for kept in again):
         return False  # All in one update, the gradients of which were cleared before
