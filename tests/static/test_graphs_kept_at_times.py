@@ -74,6 +74,7 @@ for step, real in enumerate(loader):
 FAULTY = {
     "every hundredth": loop("losses = []", "if step % 100 == 0:\n    losses.append(loss)  # GC212"),
     "where it is finite": loop("total = 0.0", "if torch.isfinite(loss):\n    total += loss  # GC212"),
+    "where it is small": loop("total = 0.0", "if loss < 100:\n    total += loss  # GC212"),
     "where a setting asks for it": loop("total = 0.0", "if writer is not None:\n    total += loss  # GC212"),
     "turned around": loop("total = 0.0", "total = loss + total  # GC212"),
     "a moving mean": loop("mean = 0.0", "mean = 0.9 * mean + 0.1 * loss  # GC212"),
@@ -122,6 +123,10 @@ RIGHT = {
     + TWO_PASSES.format(number="").replace("self.run_once(epoch)", "self.fit()"),
     "numbers": loop("losses = []", "if step % 100 == 0:\n    losses.append(loss.item())"),
     "the first alone": loop("losses = []", "if step == 0:\n    losses.append(loss)"),
+    "the first few": loop("losses = []", "if step < 8:\n    losses.append(loss)"),
+    "as many as there is room for": loop(
+        "losses = []", "if writer and len(losses) < 8:\n    losses.append(loss)"
+    ),
     "the last alone": loop("losses = []", "if step == len(loader) - 1:\n    losses.append(loss)"),
     "let go of every time": loop("total = 0.0", "if step % 10 == 0:\n    total = 0.0\ntotal += loss"),
     "the mean of numbers": loop("mean = 0.0", "mean = 0.9 * mean + 0.1 * loss.item()"),

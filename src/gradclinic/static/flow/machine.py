@@ -138,7 +138,7 @@ class Log:
     trained: set[str] = field(default_factory=set)
     """What else was given to one, by the name it is held by: `params` of `params["alpha"]`."""
     singled: set[tuple[int, int]] = field(default_factory=set)
-    """Arms of conditions that hold of one iteration among all: `if step == 0`."""
+    """Arms of conditions that hold of one iteration among all, or of a few: `if step == 0`."""
     finished: bool = True
     root: int = 0
     left: set[int] = field(default_factory=set)
