@@ -16,6 +16,7 @@ from gradclinic.static.flow.functions import call_function, instantiate, is_modu
 from gradclinic.static.flow.heads import replaced_head
 from gradclinic.static.flow.items import item_of, named_in, zipped
 from gradclinic.static.flow.joining import join_returned
+from gradclinic.static.flow.libraries import layer_of_library
 from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import Machine, Write
 from gradclinic.static.flow.neighbours import ENDS_OR_JUDGES, imported
@@ -75,8 +76,6 @@ _NOT_THE_PROJECT = (
 
 _APPLIES = {"data_parallel": 1, "functional_call": 2}
 """Functions of torch that run the module they are given first, and where what they run it on stands."""
-_ENDINGS = {"sigmoid": "sigmoid", "softmax": "softmax", "softmax2d": "softmax"}
-"""What models of a library for segmentation are told to end in."""
 _REARRANGES = words.names("rearrange repeat")
 _AVERAGES = words.Pattern(r"Meter$|^Averager?$")
 _BARS = words.names("tqdm tqdm_notebook track progress_bar ProgressBar")
@@ -322,10 +321,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return duplicated(machine, args.positional[0], {})
     if last in torch.WRAPPING and args.positional and not isinstance(args.positional[0], Flow):
         return args.positional[0]
-    activation = args.keywords.get("activation") if name.startswith("segmentation_models_pytorch.") else None
-    if isinstance(activation, Const) and activation.value in _ENDINGS:
-        return Layer(_ENDINGS[activation.value], machine.new_id(), trainable=True, where=machine.at(node))
-    return out_of_sight(machine, Unknown(name), last, args, node)
+    layer = layer_of_library(machine, name, args, node)
+    return layer or out_of_sight(machine, Unknown(name), last, args, node)
 
 
 def _bring_together(machine: Machine, name: str, args: Arguments, node: ast.Call) -> None:
