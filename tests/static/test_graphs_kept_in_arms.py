@@ -42,6 +42,33 @@ def train(model, loader, criterion, optimizer, losses_meter, logger):
         logger.add(loss=loss)
 """
 
+LOGGER = """
+from collections import defaultdict
+from meters import Smoothed
+from torchvision.utils import make_grid
+
+class MetricLogger:
+    def __init__(self):
+        self.meters = defaultdict(Smoothed)
+
+    def update(self, **values):
+        for name, value in values.items():
+            if isinstance(value, torch.Tensor):
+                value = value.item()
+            self.meters[name].update(value)
+
+def train(model, loader, criterion, optimizer, writer):
+    logger = MetricLogger()
+    for step, (x, y) in enumerate(loader):
+        out = model(x)
+        loss = criterion(out, y)
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)  # GC209
+        optimizer.step()
+        logger.update(loss=loss)
+        writer.add_image("out", make_grid(out, 4), step)
+"""
+
 WRITTEN = """
 model = nn.Linear(4, 3)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -63,6 +90,7 @@ FAULTY = {
     "in both": ARMS.format(kept=KEPT, mark="  # GC209", other=KEPT, second="  # GC209"),
     "over the parts of a batch": PARTS,
     "beside meters": METERS,
+    "beside a logger that holds meters, and pictures": LOGGER,
 }
 
 RIGHT = {
@@ -116,6 +144,23 @@ for epoch in range(100):
     optimizer.zero_grad()
     loss.backward(retain_graph=True)
     optimizer.step()
+""",
+    "a logger that learns from it": """
+class Logger:
+    def __init__(self, critic):
+        self.critic = critic
+
+    def update(self, loss):
+        self.critic.train_on(loss)
+
+def train(model, loader, criterion, optimizer, critic):
+    logger = Logger(critic)
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+        logger.update(loss)
 """,
     "an object that learns from it": """
 def train(model, loader, criterion, optimizer, history):
