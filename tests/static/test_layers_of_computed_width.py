@@ -39,7 +39,7 @@ for step in range(100):
     loss_painter = F.mse_loss(critic(fake), torch.ones(4, 1))
     DETACH
     loss_critic = F.mse_loss(critic(fake), torch.zeros(4, 1)) + F.mse_loss(critic(real), torch.ones(4, 1))
-    for optimizer, loss in zip([of_critic, of_painter], [loss_critic, loss_painter]):
+    for optimizer, loss in zip([of_painter, of_critic], [loss_painter, loss_critic]):
         optimizer.zero_grad()
         loss.backward(retain_graph=True)  # GC209
         optimizer.step()

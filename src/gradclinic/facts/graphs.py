@@ -28,6 +28,8 @@ class KeptGraphs:
     """How many were looked for; 0 when it was read from source, where none can be counted."""
     outputs: bool = False
     """What is kept are tensors on the way to the losses."""
+    evaluating: bool = False
+    """They are those of an evaluation, which go through no backward."""
 
 
 @frozen

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from types import ModuleType
 
-from gradclinic.facts import Observation, Source
+from gradclinic.facts import Evaluation, Location, Observation, Source
 from gradclinic.frozen import frozen
 from gradclinic.static import words
 from gradclinic.static.bare import bare_and_unquoted
@@ -177,10 +177,11 @@ def observe_source(
         return Observation(Source.STATIC)
     tree = tree_of(text, path)
     try:
+        walked = [*_loops(tree, path, modules, itself=asked.acts)] if loops else []
         cases = [
-            *(_loops(tree, path, modules, itself=asked.acts) if loops else ()),
+            *walked,
             *(
-                _losses(tree, text, path, beside, computes=asked.computes)
+                _losses(tree, text, path, beside, _evaluated(walked), computes=asked.computes)
                 if asked.computes or hands_on
                 else ()
             ),
@@ -207,12 +208,24 @@ def observe_loops_with(module: str, text: str, path: str, find: Find | None) -> 
 # What follows a program is loaded for files that have something to follow: most of a project has not.
 
 
+def _evaluated(cases: list[tuple[object, ...]]) -> list[Location]:
+    """Forwards of evaluations that surely build graphs, over and over."""
+    facts = (fact for case in cases for fact in case if isinstance(fact, Evaluation))
+    return [fact.where for fact in facts if fact.builds_graph and fact.called_in_sight and not fact.at_once]
+
+
 def _losses(
-    tree: ast.Module, text: str, path: str, beside: Collection[str] | None, *, computes: bool
+    tree: ast.Module,
+    text: str,
+    path: str,
+    beside: Collection[str] | None,
+    evaluated: list[Location],
+    *,
+    computes: bool,
 ) -> tuple[tuple[object, ...], ...]:
     from gradclinic.static.flow import flow_cases
 
-    return flow_cases(tree, text, path, beside, computes=computes)
+    return flow_cases(tree, text, path, beside, computes=computes, evaluated=evaluated)
 
 
 def _endings(

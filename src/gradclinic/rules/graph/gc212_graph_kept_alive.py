@@ -2,8 +2,8 @@
 
 ## What it finds
 Losses of past updates that still exist with their graph, because a list or a sum keeps the tensor
-in place of its number; and the error "backward through the graph a second time" that a state
-carried over without `detach()` ends in.
+in place of its number; the same over an evaluation that runs with gradients on (GC703); and the error
+"backward through the graph a second time" that a state carried over without `detach()` ends in.
 
 ## Why it hurts
 Each kept loss keeps what its graph holds. Memory grows with every update, and a hidden state that
@@ -96,10 +96,12 @@ for step in range(40):
 
 @rule.check
 def losses_kept(kept: KeptGraphs) -> Iterator[Finding]:
+    what = "outputs" if kept.outputs else "losses"
+    whose = "an evaluation" if kept.evaluating else "past updates"
     yield rule.finding(
         f"{kept.alive} of {kept.of} earlier losses still exist, each with its graph"
         if kept.of
-        else f"{'outputs' if kept.outputs else 'losses'} of past updates are kept here, each with its graph",
+        else f"{what} of {whose} are kept here, each with its graph",
         kept.where,
         evidence={"losses alive": f"{kept.alive} of {kept.of}"} if kept.of else {},
         fix=Fix("keep the number: loss.item(), or loss.detach()", changes=(Suffix(kept.where, ".detach()"),)),

@@ -1,7 +1,8 @@
 """Softmax is applied before a cross-entropy that applies it again.
 
 ## What it finds
-`cross_entropy` or `CrossEntropyLoss` whose input is the result of a softmax.
+`cross_entropy` or `CrossEntropyLoss` whose input is the result of a softmax; the same with `log_softmax` and
+`nll_loss` in two steps, where the `log_softmax` is taken of probabilities.
 
 ## Why it hurts
 Cross-entropy expects raw scores and normalises them itself. Probabilities lie between 0 and 1, so
@@ -58,6 +59,22 @@ for step in range(20):
     optimizer.step()
 """
 
+BAD_IN_TWO_STEPS = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3), nn.Softmax(dim=1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(20):
+    x = torch.randn(32, 4)
+    y = x[:, :3].argmax(1)
+    optimizer.zero_grad()
+    loss = nn.functional.nll_loss(nn.functional.log_softmax(model(x), dim=1), y)
+    loss.backward()
+    optimizer.step()
+"""
+
 GOOD = """
 import torch
 from torch import nn
@@ -109,13 +126,23 @@ for step in range(20):
 @rule.check
 def normalised_twice(call: LossCall) -> Iterator[Finding]:
     last = call.last_op
-    if call.loss != "cross_entropy" or last is None or last.name not in ("softmax", "log_softmax"):
+    if last is None or call.loss not in ("cross_entropy", "nll_loss"):
         return
-    harmless, loss = last.name == "log_softmax", named(call, "cross-entropy")
-    yield rule.finding(
+    made, loss = [op.name for op in call.made_by[:2]], named(call, "cross-entropy")
+    harmless = made[0] == "log_softmax"
+    told = (
         f"{loss} takes the log-softmax of a log-softmax: harmless, and work for nothing"
         if harmless
-        else f"{loss} is given probabilities: softmax is applied twice",
+        else f"{loss} is given probabilities: softmax is applied twice"
+    )
+    if made == ["log_softmax", "softmax"]:
+        last, harmless = call.made_by[1], False
+        loss = named(call, "the loss")
+        told = f"{loss} is given the log-softmax of probabilities: softmax is applied twice"
+    elif call.loss != "cross_entropy" or made[0] not in ("softmax", "log_softmax"):
+        return
+    yield rule.finding(
+        told,
         place_of(call),
         evidence={"input of the loss": chain_seen(call)},
         fix=f"remove the {last.name}" + where_to_mend(call, last) + " from the path to the loss",

@@ -1,7 +1,8 @@
 """A sigmoid feeds a loss that applies the sigmoid itself.
 
 ## What it finds
-`binary_cross_entropy_with_logits` or `BCEWithLogitsLoss` whose input is the result of a sigmoid.
+`binary_cross_entropy_with_logits` or `BCEWithLogitsLoss` whose input is the result of a sigmoid, or of a
+softmax, which lies between 0 and 1 as well.
 
 ## Why it hurts
 The loss squashes again what is already between 0 and 1: the probability it sees lies between 0.5
@@ -54,6 +55,23 @@ for step in range(20):
     optimizer.step()
 """
 
+BAD_SOFTMAX = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3), nn.Softmax(dim=1))
+criterion = nn.BCEWithLogitsLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(20):
+    x = torch.randn(32, 4)
+    y = nn.functional.one_hot(x[:, :3].argmax(1), 3).float()
+    optimizer.zero_grad()
+    loss = criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
 GOOD = """
 import torch
 from torch import nn
@@ -84,16 +102,21 @@ for step in range(20):
 """
 
 
+PROBABILITIES = ("sigmoid", "softmax")
+
+
 @rule.check
 def squashed_twice(call: LossCall) -> Iterator[Finding]:
     last = call.last_op
-    if call.loss != "binary_cross_entropy_with_logits" or last is None or last.name != "sigmoid":
+    if call.loss != "binary_cross_entropy_with_logits" or last is None or last.name not in PROBABILITIES:
         return
     loss = named(call, "the loss")
     yield rule.finding(
-        f"{loss} expects raw scores and is given the result of a sigmoid: it is applied twice",
+        f"{loss} expects raw scores and is given the result of a sigmoid: it is applied twice"
+        if last.name == "sigmoid"
+        else f"{loss} expects raw scores and is given probabilities: a sigmoid is applied to a softmax",
         place_of(call),
         evidence={"input of the loss": chain_seen(call)},
-        fix="remove the sigmoid" + where_to_mend(call, last) + " from the path to the loss",
+        fix=f"remove the {last.name}" + where_to_mend(call, last) + " from the path to the loss",
         confidence=0.95,
     )

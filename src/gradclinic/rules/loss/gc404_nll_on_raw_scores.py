@@ -1,8 +1,8 @@
 """NLLLoss is given something other than log-probabilities.
 
 ## What it finds
-`nll_loss` or `ctc_loss`, or their modules, whose input comes straight from a layer, an activation or
-a softmax, without the logarithm.
+`nll_loss` or `ctc_loss`, or their modules, whose input comes straight from a layer, pooled or not, from
+an activation or a softmax, without the logarithm.
 
 ## Why it hurts
 NLL only picks and negates the value at the target. On raw scores it rewards making that score
@@ -23,9 +23,10 @@ An input whose making cannot be followed is not judged.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from gradclinic.facts import LossCall, Source
+from gradclinic.facts import LossCall, Op, Source
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.loss._chain import chain_seen, named, place_of
@@ -132,9 +133,13 @@ FIXES = {
 }
 
 
+POOLS = re.compile(r"mean|interpolate|upsample\w*|(adaptive_?)?(avg|max)_?pool\dd")
+"""What leaves raw scores raw; pooled log-probabilities are what somebody may mean to average."""
+
+
 @rule.check
 def not_log_probabilities(call: LossCall) -> Iterator[Finding]:
-    last = call.last_op
+    last = _before_pooling(call)
     if call.loss not in FIXES or last is None or last.name not in NOT_LOG_PROBABILITIES:
         return
     probabilities = last.name == "softmax"
@@ -149,3 +154,8 @@ def not_log_probabilities(call: LossCall) -> Iterator[Finding]:
         fix="use log_softmax in place of softmax" if probabilities else fix,
         confidence=0.95,
     )
+
+
+def _before_pooling(call: LossCall) -> Op | None:
+    behind = next((op for op in call.made_by if not POOLS.fullmatch(op.name)), None)
+    return behind if behind is not None and behind.name in ("linear", "conv") else call.last_op

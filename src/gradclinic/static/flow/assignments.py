@@ -15,7 +15,7 @@ from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.machine import Kept, Machine
 from gradclinic.static.flow.padding import begins_row, makes_batches, number_behind
 from gradclinic.static.flow.tensors import new_leaf, overwritten, reshaped
-from gradclinic.static.flow.totals import adds_to_itself, restarted
+from gradclinic.static.flow.totals import adds_to_itself, grows_at_its_end, restarted
 from gradclinic.static.flow.values import NO_IDS, Alike, Flow, Weights, changed, shade_of
 from gradclinic.static.values import (
     NONE,
@@ -30,11 +30,18 @@ from gradclinic.static.walk import Arguments
 
 
 def run_assign(machine: Machine, node: ast.Assign) -> None:
-    if isinstance(node.value, ast.BinOp) and adds_to_itself(node.targets[0], node.value):
-        current = evaluate(machine, node.value.left)
-        _add_up(machine, node, node.targets[0], current, evaluate(machine, node.value.right))
+    there = adds_to_itself(node.targets[0], node.value)
+    if there and isinstance(node.value, ast.BinOp) and len(node.targets) == 1:
+        left, right = evaluate(machine, node.value.left), evaluate(machine, node.value.right)
+        current, added = (left, right) if there == "left" else (right, left)
+        result = combine(machine, node, left, ast.Add(), right)
+        _add_up(machine, node, node.targets[0], current, added, result)
         return
     value = evaluate(machine, node.value)
+    if isinstance(value, Flow) and value.grad is not False and grows_at_its_end(node.targets[0], node.value):
+        current, log = evaluate(machine, node.targets[0]), machine.log
+        into, uses = current if isinstance(current, Flow) else Flow(), len(log.uses)
+        log.piled.append(Kept(machine.at(node), value, into, 0, machine.branch, uses, log.marks))
     for target in node.targets:
         assign(machine, target, value)
 
@@ -53,21 +60,24 @@ def assign(machine: Machine, target: ast.expr, value: Value) -> None:
         _store_attribute(machine, evaluate(machine, target.value), target, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         for part, held in zip(target.elts, spread(value, target.elts), strict=True):
-            assign(machine, part, held)
+            # `loss, accuracy = compute(batch)`: of what a call gives, too, one may be a loss.
+            one = isinstance(value, Unknown) and words.LOSS_NAME.search(_called(part)) is not None
+            assign(machine, part, _as_loss(machine, value, held) if one else held)
     elif isinstance(target, ast.Starred):
         assign(machine, target.value, value)
     elif isinstance(target, ast.Subscript):
         _store_item(machine, target, value)
 
 
-def _as_loss(machine: Machine, value: Flow | Unknown) -> Value:
+def _as_loss(machine: Machine, value: Value, otherwise: Value | None = None) -> Value:
     """What is called a loss is one number; made by a call out of sight, one with a graph of its own."""
     if isinstance(value, Flow):
         own = value.losses or frozenset({-machine.new_id()})
         return value if value.known else changed(value, scalar=True, losses=own)
-    if "()" not in value.path or value.attrs or machine.no_grad:
-        return value
+    if not isinstance(value, Unknown) or "()" not in value.path or value.attrs or machine.no_grad:
+        return otherwise or value
     shade, own = shade_of([value]) or Flow(), frozenset({-machine.new_id()})
+    machine.log.unsure |= own
     return Flow(nodes=shade.nodes | own, known=False, anew=False, scalar=True, losses=own)
 
 
@@ -160,7 +170,11 @@ def _write_into(machine: Machine, target: ast.Subscript, base: Flow, value: Valu
             value, scalar=False, cut=None, terms=(), paths=(), losses=NO_IDS, padded=None
         )
     else:
-        machine.frame.vars[name] = join(base, value if isinstance(value, Flow) else Unknown(name), name)
+        written = join(base, value if isinstance(value, Flow) else Unknown(name), name)
+        # Data that numbers are written to, `degree[degree == 0] = 1`, is data as before.
+        if isinstance(written, Flow) and isinstance(value, Const) and base.grad is False:
+            written = changed(written, grad=False)
+        machine.frame.vars[name] = written
 
 
 _SPELLED: dict[type[ast.operator], str] = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
@@ -178,7 +192,8 @@ def run_augmented(machine: Machine, node: ast.AugAssign) -> None:
     if type(current) is Seq and isinstance(value, Seq) and isinstance(node.op, ast.Add):
         call_collection(machine, current, "extend", Arguments([value]), node)
     elif isinstance(node.op, ast.Add):
-        _add_up(machine, node, node.target, current, value)
+        result = combine(machine, node, current, ast.Add(), value)
+        _add_up(machine, node, node.target, current, value, result)
     else:
         assign(machine, node.target, combine(machine, node, current, node.op, value))
 
@@ -194,8 +209,9 @@ def _as_number(node: ast.expr) -> ast.expr:
     return node
 
 
-def _add_up(machine: Machine, node: ast.stmt, target: ast.expr, current: Value, value: Value) -> None:
-    result = combine(machine, node, current, ast.Add(), value)
+def _add_up(
+    machine: Machine, node: ast.stmt, target: ast.expr, current: Value, value: Value, result: Value
+) -> None:
     grows = isinstance(value, Flow) and isinstance(result, Flow) and not machine.no_grad
     if isinstance(value, Flow) and grows and not restarted(machine, node, target):
         # What starts from a number holds nothing yet; of what is not known, it may.

@@ -16,11 +16,13 @@ from gradclinic.static.flow.functions import call_function, instantiate, is_modu
 from gradclinic.static.flow.heads import replaced_head
 from gradclinic.static.flow.items import item_of, named_in, zipped
 from gradclinic.static.flow.joining import join_returned
+from gradclinic.static.flow.libraries import layer_of_library
 from gradclinic.static.flow.losses import call_loss
 from gradclinic.static.flow.machine import Machine, Write
 from gradclinic.static.flow.neighbours import ENDS_OR_JUDGES, imported
 from gradclinic.static.flow.out_of_sight import A_MODEL, out_of_sight
 from gradclinic.static.flow.padding import fill_up, loaded, padding_of
+from gradclinic.static.flow.stepping import stepped
 from gradclinic.static.flow.tensors import cut_off, derived, reshaped
 from gradclinic.static.flow.torch_calls import call_tensor, call_torch, duplicated, run_backward, weights_of
 from gradclinic.static.flow.values import (
@@ -74,8 +76,6 @@ _NOT_THE_PROJECT = (
 
 _APPLIES = {"data_parallel": 1, "functional_call": 2}
 """Functions of torch that run the module they are given first, and where what they run it on stands."""
-_ENDINGS = {"sigmoid": "sigmoid", "softmax": "softmax", "softmax2d": "softmax"}
-"""What models of a library for segmentation are told to end in."""
 _REARRANGES = words.names("rearrange repeat")
 _AVERAGES = words.Pattern(r"Meter$|^Averager?$")
 _BARS = words.names("tqdm tqdm_notebook track progress_bar ProgressBar")
@@ -146,7 +146,7 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
     if edited is not None:
         return edited
     if attr == "step":
-        _run_closures(machine, args, node)
+        stepped(machine, base, args, node)
     if attr in _BACKWARDS and not isinstance(base, Instance):
         given = args.get(0, "loss")
         if given is None and _is_number(node.func):
@@ -184,13 +184,6 @@ def call_method(machine: Machine, base: Value, attr: str, args: Arguments, node:
     if isinstance(base, Unknown) and attr in torch.OF_TENSORS_ONLY and words.SETTINGS.search(base.path):
         base = shadowed("<tensor>")  # and no setting, by whatever name
     return out_of_sight(machine, base, attr, args, node)
-
-
-def _run_closures(machine: Machine, args: Arguments, node: ast.Call) -> None:
-    """`optimizer.step(closure)` computes the loss once more, or several times."""
-    for value in args.all():
-        if isinstance(value, Func) and value.node not in machine.active:
-            call_function(machine, value, Arguments(), node)
 
 
 def _store(base: Unknown, args: Arguments) -> None:
@@ -328,10 +321,8 @@ def _library(machine: Machine, name: str, args: Arguments, node: ast.Call) -> Va
         return duplicated(machine, args.positional[0], {})
     if last in torch.WRAPPING and args.positional and not isinstance(args.positional[0], Flow):
         return args.positional[0]
-    activation = args.keywords.get("activation") if name.startswith("segmentation_models_pytorch.") else None
-    if isinstance(activation, Const) and activation.value in _ENDINGS:
-        return Layer(_ENDINGS[activation.value], machine.new_id(), trainable=True, where=machine.at(node))
-    return out_of_sight(machine, Unknown(name), last, args, node)
+    layer = layer_of_library(machine, name, args, node)
+    return layer or out_of_sight(machine, Unknown(name), last, args, node)
 
 
 def _bring_together(machine: Machine, name: str, args: Arguments, node: ast.Call) -> None:

@@ -120,8 +120,14 @@ def _used_again(log: Log, use: Use) -> bool:
     return any(
         other.flow.nodes & nodes or (not _alone(log, other.flow) and (other.root == use.root or out))
         for position, other in enumerate(log.uses)
-        if position > number or other.root != use.root
+        if (position > number or other.root != use.root) and not _never_both(use, other)
     )
+
+
+def _never_both(one: Use, other: Use) -> bool:
+    """Whether they stand in two arms of one condition: with a scaler, say, and without."""
+    arms = dict(one.branch)
+    return any(arms.get(condition, arm) != arm for condition, arm in other.branch)
 
 
 def unsure_of(log: Log, path: str) -> set[Location]:

@@ -155,6 +155,11 @@ def _batch(path: str, source: Value) -> Value:
     return found_in(source, Unknown(f"{path}[]", holds=source.holds if isinstance(source, Unknown) else ()))
 
 
+def is_share(node: int) -> bool:
+    """Whether it is what was unpacked of something, and no whole."""
+    return node <= -(1 << 32)
+
+
 def _share(whole: Flow, target: ast.expr) -> int:
     """A graph node for what is unpacked here of this very value, apart from all that are counted."""
     return -(max(whole.nodes, default=0) << 32 | target.lineno << 10 | target.col_offset) - 1
@@ -169,11 +174,9 @@ def spread(value: Value, targets: list[ast.expr]) -> list[Value]:
     if isinstance(value, Seq) and not starred and len(value.items) == len(targets):
         return value.items
     if isinstance(value, Flow):
-        # Each is a part of its own: what becomes of one says nothing of the others.
-        return [
-            changed(value, ops=(), reshaped=True, axes=None, nodes=value.nodes | {_share(value, target)})
-            for target in targets
-        ]
+        # Each is a part of its own: what becomes of one says nothing of the others. Data has none to share.
+        parts = [frozenset({_share(value, target)} if value.nodes else ()) for target in targets]
+        return [changed(value, ops=(), reshaped=True, axes=None, nodes=value.nodes | part) for part in parts]
     if isinstance(value, Weights):
         return [value] * len(targets)
     return [found_in(value, made_of(last_name(target), value)) for target in targets]

@@ -58,6 +58,8 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
         return Seq([join(a, b, path) for a, b in zip(one.items, other.items, strict=True)])
     if isinstance(one, Map) and isinstance(other, Map) and one.items.keys() == other.items.keys():
         return Map({key: join(value, other.items[key], path) for key, value in one.items.items()})
+    if isinstance(one, Loss) and isinstance(other, Loss) and _are_alike(one, other):
+        return one
     if _may_be_called(one) and _may_be_called(other):
         options = [*_options(one), *(o for o in _options(other) if o not in _options(one))]
         if len(options) <= MOST_ALTERNATIVES:
@@ -94,6 +96,15 @@ def _may_be_called(value: Value) -> bool:
     if isinstance(value, Lib):
         return not value.name.startswith(("torch", "builtins."))
     return isinstance(value, (Layer, Chain, Loss, Either, Instance, ClassDef, Func))
+
+
+def _are_alike(one: Loss, other: Loss) -> bool:
+    """`BCELoss().cuda()` where there is a device for it, and `BCELoss()` where there is none."""
+    return (
+        one.name == other.name
+        and one.settings.keys() == other.settings.keys()
+        and all(same(value, other.settings[name]) for name, value in one.settings.items())
+    )
 
 
 def _is_class_of_layers(value: Value) -> bool:

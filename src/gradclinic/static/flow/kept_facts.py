@@ -8,6 +8,7 @@ from gradclinic.facts import AnomalyMode, Crash, CrashKind, KeptGraphs, Location
 from gradclinic.static.flow.machine import Kept, Log, Use
 from gradclinic.static.flow.values import Flow
 
+Branch = tuple[tuple[int, int], ...]
 SECOND_BACKWARD = "Trying to backward through the graph a second time"
 
 
@@ -22,13 +23,36 @@ def _kept_losses(log: Log, uses: list[Use]) -> Iterator[KeptGraphs]:
     sites: dict[Location, list[Kept]] = {}
     for kept in log.kept:
         sites.setdefault(kept.where, []).append(kept)
-    for where, found in sites.items():
-        ends = [*(kept.uses for kept in found[1:]), len(log.uses)]
-        spent = all(_spent(kept, log, end) for kept, end in zip(found, ends, strict=True))
-        if len(found) > 1 and spent and _pile_up(found, uses):
+    for where, every in sites.items():
+        ends = [*(kept.uses for kept in every[1:]), len(log.uses)]
+        # A pass without gradients leaves no graph in what another pass fills with them.
+        passes = [(kept, end) for kept, end in zip(every, ends, strict=True) if kept.flow.grad is not False]
+        found = [kept for kept, _ in passes]
+        spent = [kept for kept, end in passes if _spent(kept, log, end)]
+        # One pass may train on what another, of the same function, merely measures.
+        piles = [pile for pile in _piles(found) if all(kept in spent for kept in pile)]
+        if any(_pile_up(pile, found, uses) for pile in piles):
             ends_of_graphs = {use.flow.nodes for use in uses}
-            losses = all(_is_loss(kept) or kept.flow.nodes in ends_of_graphs for kept in found)
+            losses = all(is_loss(kept) or kept.flow.nodes in ends_of_graphs for kept in found)
             yield KeptGraphs(where, alive=0, of=0, outputs=not losses)
+
+
+def _piles(found: list[Kept]) -> list[list[Kept]]:
+    """What comes to lie in one list, or in one sum."""
+    piles: list[list[Kept]] = []
+    for kept in found:
+        below = next((pile for pile in piles if lies_on(kept, pile[0])), None)
+        if below is None:
+            piles.append([kept])
+        else:
+            below.append(kept)
+    return piles
+
+
+def lies_on(kept: Kept, first: Kept) -> bool:
+    if kept.into is None:
+        return kept.holder == first.holder
+    return first.flow.nodes <= kept.into.nodes
 
 
 def _spent(kept: Kept, log: Log, end: int) -> bool:
@@ -37,24 +61,25 @@ def _spent(kept: Kept, log: Log, end: int) -> bool:
     # `out["loss"].backward()` goes through all that is known of `out`, if nothing in it was replaced.
     ends = [use.flow.nodes for use in log.uses[:end] if use.whole]
     holds_loss = flow.certain and flow.nodes in ends
-    if not (flow.known or _is_loss(kept) or holds_loss or _made_the_graph(flow, log, end)):
+    if not (flow.known or is_loss(kept) or holds_loss or _made_the_graph(flow, log, end)):
         return False
-    if (
-        flow.grad is False
-        or flow.spared
-        or not flow.nodes
-        or flow.form != "tensor"
-        or kept.holder in log.emptied
-    ):
+    if flow.spared or not flow.nodes or flow.form != "tensor" or kept.holder in log.emptied:
         return False
     # What a branch left may have been detached in it, after the backward there say.
     exact = flow.grad is None and not flow.certain
     return any(
         use.whole
-        and _gone_through(flow, use.flow, log)
-        and kept.branch == (use.branch if exact else use.branch[: len(kept.branch)])
+        and gone_through(flow, use.flow, log)
+        and (kept.branch == use.branch if exact else _goes_with(use.branch, kept.branch, log))
         for use in log.uses[:end]
     )
+
+
+def _goes_with(used: Branch, kept: Branch, log: Log) -> bool:
+    """Whether they stand in the same arms of conditions, or one of them in more: `if i % 100 == 0` may choose
+    what is kept of all that is gone through, though not `if i == 0`, which keeps but one."""
+    both = min(len(used), len(kept))
+    return used[:both] == kept[:both] and log.singled.isdisjoint(kept[both:])
 
 
 def _made_the_graph(flow: Flow, log: Log, end: int) -> bool:
@@ -68,7 +93,7 @@ def _made_the_graph(flow: Flow, log: Log, end: int) -> bool:
     )
 
 
-def _gone_through(flow: Flow, used: Flow, log: Log) -> bool:
+def gone_through(flow: Flow, used: Flow, log: Log) -> bool:
     """Whether a backward from `used` went through all of `flow` but for what was made of it, a share say."""
     if flow.nodes <= used.nodes or (flow.losses and flow.losses <= used.losses):
         return True
@@ -76,23 +101,17 @@ def _gone_through(flow: Flow, used: Flow, log: Log) -> bool:
     return made_of_it and not (flow.nodes - used.nodes) & log.layered.keys()
 
 
-def _is_loss(kept: Kept) -> bool:
+def is_loss(kept: Kept) -> bool:
     return kept.flow.scalar or bool(kept.flow.losses)
 
 
-def _pile_up(found: list[Kept], uses: list[Use]) -> bool:
+def _pile_up(pile: list[Kept], found: list[Kept], uses: list[Use]) -> bool:
     """Whether one iteration adds to what another has left, and no backward goes through the pile."""
-    first = found[0]
-    again = [
-        kept
-        for kept in found[1:]
-        if (kept.into is None and kept.holder == first.holder)
-        or (kept.into is not None and first.flow.nodes <= kept.into.nodes)
-    ]
+    first, *again = pile
     holders = [kept.holder for kept in found]
-    if first.most is not None and len(set(holders)) > 1 and max(map(holders.count, holders)) <= first.most:
+    if first.most is not None and len(set(holders)) > 1 and len(pile) <= first.most:
         return False  # One of each that the loop goes over: the next time around has a list of its own
-    if not again or not any(kept.flow.nodes != first.flow.nodes for kept in again):
+    if not any(kept.flow.nodes != first.flow.nodes for kept in again):
         return False
     if first.marks and all(kept.marks == first.marks for kept in again):
         return False  # All in one update, the gradients of which were cleared before

@@ -76,11 +76,28 @@ class Write:
     needed: Location | None = None
 
 
+@frozen
+class Stepped:
+    """Weights that an optimizer of torch has changed in place."""
+
+    where: Location
+    owners: frozenset[int]
+    uses: int
+    """How many graphs had been gone through before."""
+    node: int
+    """The youngest graph node there was."""
+    branch: tuple[tuple[int, int], ...]
+
+
 @record
 class Log:
     losses: dict[int, LossCall] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
+    piled: list[Kept] = field(default_factory=list)
+    """Tensors that grow by what is put at their end."""
+    unsure: set[int] = field(default_factory=set)
+    """Graph nodes of calls out of sight that may as well give a number."""
     holders: list[Value] = field(default_factory=list)
     """The lists that they were put into."""
     edges: list[tuple[DomainEdge, int]] = field(default_factory=list)
@@ -95,6 +112,11 @@ class Log:
     layered: dict[int, frozenset[int]] = field(default_factory=dict)
     """Graph nodes of layers, and whose parameters they use: they need what they saved, and backward
     lets go of it."""
+    needing: dict[int, frozenset[int]] = field(default_factory=dict)
+    """Those whose backward computes with the weights as they were, and whose weights these are."""
+    steps: list[Stepped] = field(default_factory=list)
+    casts: bool = False
+    """The file casts weights: it is the copies that are computed with."""
     run: set[int] = field(default_factory=set)
     """Graph nodes of models that are not in sight."""
     writes: list[Write] = field(default_factory=list)
@@ -115,6 +137,8 @@ class Log:
     """Layers whose parameters were given to an optimizer."""
     trained: set[str] = field(default_factory=set)
     """What else was given to one, by the name it is held by: `params` of `params["alpha"]`."""
+    singled: set[tuple[int, int]] = field(default_factory=set)
+    """Arms of conditions that hold of one iteration among all, or of a few: `if step == 0`."""
     finished: bool = True
     root: int = 0
     left: set[int] = field(default_factory=set)

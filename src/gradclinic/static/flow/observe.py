@@ -10,6 +10,7 @@ from gradclinic.facts import Location, LossCall, RetainedGraph
 from gradclinic.static import words
 from gradclinic.static.callers import MOST_CALLERS, callers_of
 from gradclinic.static.flow.endings import told_in
+from gradclinic.static.flow.evaluation_facts import evaluation_cases
 from gradclinic.static.flow.executing import PATIENCE, executed, modules_named, remembers, run_by_callers
 from gradclinic.static.flow.expressions import evaluate
 from gradclinic.static.flow.graph_facts import SEEN, graph_cases, unsure_of
@@ -34,11 +35,13 @@ def flow_cases(
     beside: Collection[str] | None = None,
     *,
     computes: bool = True,
+    evaluated: Collection[Location] = (),
 ) -> Cases:
     """What the file's losses are given and what becomes of them. Empty where nothing can be told.
 
     Without `computes` only other files that it hands a model to have any. Who calls it is asked what its
-    losses are given, but for the files `beside` it; nobody where that is None.
+    losses are given, but for the files `beside` it; nobody where that is None. Of forwards that are known to
+    be `evaluated` with a graph, it is told where that is kept.
     """
     frozen = "freeze" in text or bool(_FREEZES.search(text))
     curious = any(word in text for word in ("nll_loss", "NLLLoss")) or bool(_RETAINS.search(text))
@@ -52,11 +55,12 @@ def flow_cases(
     log = executed(machine, tree, text)
     log.remembers = bool(log.uses) and bool(log.marks) and remembers(log, text)
     log.rescales = bool(_RESCALES.search(text))
+    log.casts = "autocast" in text
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     trial = is_trial(text, path)
     graphs = (case for case in graph_cases(log) if not (trial and isinstance(case[0], RetainedGraph)))
     # What a test gives to a loss is mostly made up.
-    learned = () if trial else (*loss_cases(log), *kept_cases(log))
+    learned = () if trial else (*loss_cases(log), *kept_cases(log), *evaluation_cases(log, tree, evaluated))
     cases = (*learned, *graphs, *write_cases(log))
     # What it gives to a loss of the project for a try is no fault of that.
     own = tuple(case for case in cases if _place(case[0]).path == path or (not trial and _is_told_here(case)))

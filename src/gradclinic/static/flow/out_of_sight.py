@@ -32,7 +32,7 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
     live = [flow for flow in given if flow.grad is not False]
     path = func.path if isinstance(func, Unknown) else name
     machine.log.checked.update(flow.unchecked for flow in given if flow.unchecked is not None)
-    if live and not words.harmless(name):
+    if live and not (words.harmless(name) or _keeps_record(machine, path, name)):
         machine.log.handed_out += [(len(machine.log.uses), flow) for flow in live]
     of_torch = path.startswith(SOME_LAYER)
     computes = path.startswith(f"{SOME_LAYER}()") or _computes(machine, func, name)
@@ -45,6 +45,8 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
         nodes = frozenset({machine.ids}) | shade.nodes
         if not (words.LOSS_FUNCTION.search(name) or words.CRITERION_NAME.search(name)):
             machine.log.run.add(machine.ids)
+        elif _TELLS.match(name) or not words.CRITERION_NAME.search(name):
+            machine.log.unsure.add(machine.ids)
         anew = shade.anew and (of_torch or not any(_may_share(value) for value in values))
         return Flow(
             nodes=nodes, grad=None if not machine.no_grad else False, known=False, anew=anew,
@@ -59,6 +61,14 @@ def out_of_sight(machine: Machine, func: Value, name: str, args: Arguments, node
         return shadowed(made) if run else Unknown(made)
     # Without gradients it makes no graph, but may give back what it was given.
     return made_of(f"{path}()", *values) if machine.no_grad else made_of(f"{path}()", func, *values)
+
+
+def _keeps_record(machine: Machine, path: str, name: str) -> bool:
+    """`meters.update(loss)` shows it later on, as does what a meter hands on: none goes through a graph."""
+    if path.startswith(_DRAWS):
+        return True
+    told = words.KEEPS_RECORDS.search(path.rpartition(".")[2]) or _RECORDS.match(machine.frame.qualname)
+    return told is not None and words.LEARNS_FROM.search(name) is None
 
 
 def _runs_a_part(machine: Machine, node: ast.Call) -> bool:
@@ -131,6 +141,11 @@ A_MODEL = words.Pattern(
     r"(Net|Network|Model|Encoder|Decoder|Critic|Actor|Policy|Generator|Discriminator|Classifier)(\w?|V?\d)\(\)$"
 )
 """One of a class out of sight, by the name of the class: `networks.ValueNetwork()`."""
+_RECORDS = words.Pattern(r"\w*(Meters?|Logger|Tracker|Recorder|History|Writer)\.")
+"""Methods of a class that keeps records."""
+_DRAWS = ("torchvision.utils.", "torchvision.transforms.")
+_TELLS = words.Pattern(r"_*(compute|calc|get|measure|eval|test|val|report|train|run|do|step|batch)")
+"""How functions begin that may give back the number of a loss."""
 _DATA = words.Pattern(r"^torch\.|[Ll]oad|[Dd]ata|[Bb]atch|[Ss]ampl|[Mm]emory|[Bb]uffer|[Rr]eplay|next|env")
 _FORWARDS = words.names(
     "forward encode decode embed embedding embeddings predict evaluate evaluate_actions sample_normal "

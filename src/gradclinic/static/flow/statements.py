@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradclinic.static import imports
+from gradclinic.static import imports, words
 from gradclinic.static.flow import assignments, contexts
 from gradclinic.static.flow.collections import items_of
 from gradclinic.static.flow.expressions import bind, evaluate, tested, truth
@@ -15,7 +15,7 @@ from gradclinic.static.flow.items import item_of
 from gradclinic.static.flow.joining import join
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.flow.values import Alike, Listed
-from gradclinic.static.syntax import last_name
+from gradclinic.static.syntax import last_name, names_in
 from gradclinic.static.values import (
     NONE,
     ClassDef,
@@ -60,6 +60,8 @@ def _is_main(test: ast.expr) -> bool:
 def run_arms(machine: Machine, node: ast.stmt, arms: list[list[ast.stmt]]) -> None:
     """Run each arm from the same start and join what those that go on have left."""
     id = machine.new_id()
+    if isinstance(node, ast.If) and _singles_out(node.test):
+        machine.log.singled.add((id, 0))
     before, frame, branch = machine.frame.vars, machine.frame, machine.branch
     ends: list[dict[str, Value]] = []
     left: BaseException | None = None
@@ -90,6 +92,19 @@ def run_arms(machine: Machine, node: ast.stmt, arms: list[list[ast.stmt]]) -> No
     before.clear()
     before.update(joined)
     frame.vars = before
+
+
+def _singles_out(test: ast.expr) -> bool:
+    """`step == 0` and `i < 8`, but neither `step % 10 == 0` nor `phase == "train"` nor `loss < 100`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(map(_singles_out, test.values))
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Lt, ast.LtE)):
+        return False
+    sides = (test.left, test.comparators[0])
+    named = any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)
+    names = names_in(test.left)
+    measured = "len" not in names and any(map(words.LOSS_NAME.search, names))
+    return not (named or measured or any(isinstance(part, ast.Mod) for part in ast.walk(test)))
 
 
 def _for(machine: Machine, node: ast.For | ast.AsyncFor) -> None:

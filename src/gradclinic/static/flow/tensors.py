@@ -11,7 +11,7 @@ from dataclasses import replace
 from gradclinic.facts import CutKind, Location, Op, SoftmaxUse
 from gradclinic.static import words
 from gradclinic.static.flow.machine import Machine, Write
-from gradclinic.static.flow.torch_names import SAVES_RESULT
+from gradclinic.static.flow.torch_names import SAVES_RESULT, WEIGHS
 from gradclinic.static.flow.values import (
     MOST_OPS,
     NO_IDS,
@@ -65,6 +65,8 @@ def derived(
     node = machine.new_id()
     if owners:
         machine.log.layered[node] = owners
+        if op is not None and op.name in WEIGHS and any(flow.grad and flow.certain for flow in flows):
+            machine.log.needing[node] = owners
     # Whatever is made of a new leaf alone, a backward from it reaches nothing else.
     silenced = live and not owners and not unseen and all(flow.cut and flow.cut.silenced for flow in live)
     return Flow(
@@ -283,10 +285,15 @@ def binary(machine: Machine, node: ast.AST, left: Value, op: ast.operator, right
 _NAMES: dict[type[ast.operator], str] = {ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
 
 
+_LABELS = words.Pattern(r"one_?hot\w*(\.(float|to|type)\(\))?$", re.I)
+
+
 def product(machine: Machine, where: Location, left: Value, right: Value, axes: int | None = None) -> Flow:
     weights = left if isinstance(left, Flow) else Flow()
-    result = derived(machine, Op("matmul", where), [left, right])
     softmax = weights.ops[0] if weights.ops else None
+    # Labels that are weighted by probabilities give probabilities.
+    weighted = softmax is not None and softmax.name == "softmax" and _are_labels(right)
+    result = derived(machine, Op("mean" if weighted else "matmul", where), [left, right])
     known = axes or weights.axes
     if (
         softmax is not None
@@ -300,6 +307,12 @@ def product(machine: Machine, where: Location, left: Value, right: Value, axes: 
     ):
         machine.log.softmax_uses.append(SoftmaxUse(softmax, where))
     return changed(result, axes=known)
+
+
+def _are_labels(value: Value) -> bool:
+    if isinstance(value, Flow):
+        return bool(value.ops) and value.ops[0].name == "one_hot"
+    return isinstance(value, Unknown) and _LABELS.search(value.path) is not None
 
 
 def concatenated(machine: Machine, op: Op, source: Value) -> Flow:

@@ -36,6 +36,7 @@ from gradclinic.static.flow.tensors import (
 from gradclinic.static.flow.values import (
     NO_IDS,
     NOTHING,
+    STEPS,
     Alike,
     Chain,
     Flow,
@@ -94,7 +95,8 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
         for held in trained.items if isinstance(trained, Seq) else [trained]:
             if isinstance(held, Unknown):
                 machine.log.trained.add(owner_in(held.path))
-        return Unknown(f"{name}()")
+        changes = _weights_in(trained) if trained is not None else NO_IDS
+        return Unknown(f"{name}()", {STEPS: Weights(changes)} if changes else {})
     if last in _MACHINERY:
         return Unknown(f"{name}()")
     if last == "pad_sequence":

@@ -83,5 +83,7 @@ MODULE_SAME = names(
 )
 SAVES_RESULT = frozenset({"sigmoid", "tanh", "softmax", "log_softmax", "relu", "exp", "sqrt"})
 """Operations whose backward needs the very value they returned."""
+WEIGHS = frozenset({"linear", "conv"})
+"""Layers whose backward to their input needs the very weights of the forward."""
 OF_TENSORS_ONLY = names("exp log sqrt square pow abs clamp sigmoid tanh softmax mean sum prod")
 """Methods that no number has."""

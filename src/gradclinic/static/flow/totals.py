@@ -7,11 +7,39 @@ import ast
 from gradclinic.static.flow.machine import Machine
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
+_JOINS = frozenset({"cat", "concat", "concatenate", "hstack", "vstack"})
 
-def adds_to_itself(target: ast.expr, value: ast.BinOp) -> bool:
-    """`total = total + loss`"""
-    kept = isinstance(target, ast.Name) and isinstance(value.left, ast.Name) and value.left.id == target.id
-    return kept and isinstance(value.op, ast.Add)
+
+def adds_to_itself(target: ast.expr, value: ast.expr) -> str:
+    """Which side of `total = total + loss`, or of `mean = 0.1 * loss + 0.9 * mean`, is what was there."""
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return ""
+    if not isinstance(target, (ast.Name, ast.Attribute)):
+        return ""
+    return next((side for side in ("left", "right") if _is_share(getattr(value, side), target)), "")
+
+
+def grows_at_its_end(target: ast.expr, value: ast.expr) -> bool:
+    """`outputs = torch.cat([outputs, output])`"""
+    if not isinstance(value, ast.Call) or last_name(value.func) not in _JOINS or not value.args:
+        return False
+    parts = value.args[0]
+    return isinstance(parts, (ast.List, ast.Tuple)) and any(_is_same(part, target) for part in parts.elts)
+
+
+def _is_share(node: ast.expr, of: ast.expr) -> bool:
+    """Whether it is what the target holds, or that times something."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _is_same(node.left, of) or _is_same(node.right, of)
+    return _is_same(node, of)
+
+
+def _is_same(one: ast.expr, other: ast.expr) -> bool:
+    if isinstance(one, ast.Name) and isinstance(other, ast.Name):
+        return one.id == other.id
+    if isinstance(one, ast.Attribute) and isinstance(other, ast.Attribute):
+        return one.attr == other.attr and _is_same(one.value, other.value)
+    return False
 
 
 def restarted(machine: Machine, node: ast.stmt, target: ast.expr) -> bool:

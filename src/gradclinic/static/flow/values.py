@@ -184,6 +184,9 @@ NOTHING = "<nothing>"
 BUILT = "<built>"
 """What an Unknown holds the models by that it may be."""
 
+STEPS = "<steps>"
+"""What an optimizer holds the weights by that it changes."""
+
 WITHIN = "<within>"
 """What an Unknown that was found in a model holds that model by."""
 

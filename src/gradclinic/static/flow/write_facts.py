@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Crash, CrashKind, DataWrite, Location, UncheckedGradient
-from gradclinic.static.flow.machine import Log, Use, Write
+from gradclinic.static.flow.machine import Log, Stepped, Use, Write
 from gradclinic.static.flow.values import NO_IDS
 
 OVERWRITTEN = "a variable needed for gradient computation has been modified by an inplace operation"
@@ -15,6 +15,7 @@ def write_cases(log: Log) -> Iterator[tuple[object, ...]]:
     uses = [use for use in log.uses if use.whole]
     yield from ((write,) for write in _through_data(log, uses))
     yield from ((crash,) for crash in _overwritten(log, uses))
+    yield from ((crash,) for crash in (_stepped_under(log, uses) if not log.casts else ()))
     for where, used in log.unchecked.items():
         if where not in log.checked:
             yield (UncheckedGradient(where, used),)
@@ -55,3 +56,37 @@ def _overwritten(log: Log, uses: list[Use]) -> Iterator[Crash]:
                     needed=write.needed,
                 )
     yield from found.values()
+
+
+def _stepped_under(log: Log, uses: list[Use]) -> Iterator[Crash]:
+    """Steps of optimizers between a forward and a backward that needs the weights of that forward."""
+    found: dict[Location, Crash] = {}
+    for step in log.steps:
+        last = log.uses[step.uses - 1] if step.uses else None
+        changed = step.owners & last.flow.owners if last and _surely_before(last, step) else NO_IDS
+        for use in log.uses[step.uses :] if changed and step.where not in found else ():
+            if _needs(log, use, step, changed):
+                found[step.where] = Crash(
+                    CrashKind.INPLACE, OVERWRITTEN, use.where, wrote=(step.where, "step")
+                )
+                break
+    yield from found.values()
+
+
+def _surely_before(use: Use, step: Stepped) -> bool:
+    """Whether it left gradients for the step: without any, that changes nothing."""
+    surely = use.flow.grad and use.flow.certain and use.branch == step.branch[: len(use.branch)]
+    return bool(surely and use.whole)
+
+
+def _needs(log: Log, use: Use, step: Stepped, changed: frozenset[int]) -> bool:
+    flow = use.flow
+    if not (use.whole and flow.grad and flow.known and flow.certain):
+        return False
+    if step.branch != use.branch[: len(step.branch)]:
+        return False
+    stale = {node for node in flow.nodes if node <= step.node and log.needing.get(node, NO_IDS) & changed}
+    # What an earlier backward has let go of, fails for that.
+    return bool(stale) and all(
+        one.retain is True for one in log.uses[: log.uses.index(use)] if one.flow.nodes & stale
+    )
