@@ -245,8 +245,8 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
         return base.items[0] if base.items else Unknown(f"<item@{node.lineno}>")
     if isinstance(base, Map):
         key = _key(index, None)
-        found = base.items.get(key)
-        return called_for(found or Unknown(f"{last_name(node.value) or name_of(base)}[{name_of(index)}]"), key)
+        path = f"{last_name(node.value) or name_of(base)}[{name_of(index)}]"
+        return called_for(base.items.get(key) or Unknown(path), key)
     if isinstance(base, Params) and isinstance(index, Const) and index.value in _SETTINGS_OF_A_GROUP:
         return Unknown(f"<group>[{index.value}]")
     if isinstance(base, (Params, Tensor)):

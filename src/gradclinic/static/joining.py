@@ -10,9 +10,6 @@ from gradclinic.static.walk import Walk
 
 def joined(walk: Walk, one: Value | None, other: Value | None, path: str, known: int) -> Value:
     """What either branch left; of actors, all but the first `known` were built in one of them."""
-    for value in (one, other):
-        if isinstance(value, ActorRef):
-            value.id = walk.recorder.now(value.id)
     if isinstance(one, ActorRef) and isinstance(other, ActorRef):
         one.id, other.id = walk.recorder.now(one.id), walk.recorder.now(other.id)
         if one.id == other.id:

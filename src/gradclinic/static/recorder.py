@@ -50,8 +50,6 @@ class Recorder:
     """The models that functions have made, each with the calls that led there."""
     alike: set[str] = field(default_factory=set)
     """Those of which there are several, made by several calls: which of them is meant is not followed."""
-    merged: dict[str, str] = field(default_factory=dict)
-    """What was taken for another actor, with the one that it is since."""
     counts_batches: bool = False
     """What by its name is a number of updates was taken for one of batches."""
 
@@ -137,7 +135,6 @@ class Recorder:
         self.became[gone] = kept
         if one.attrs.get("kind") != other.attrs.get("kind"):
             self.actors[kept] = replace(one, attrs={**one.attrs, "or_another": True})
-        self.merged[gone] = kept
         self.extend(kept, frozenset(other.of))
         self.escapes(kept)
         for id, actor in self.actors.items():
@@ -147,12 +144,6 @@ class Recorder:
             draft.actor = kept if draft.actor == gone else draft.actor
             if gone in draft.optimizers:
                 draft.optimizers = draft.optimizers - {gone} | {kept}
-
-    def now(self, id: str) -> str:
-        """The actor that it is since: what was merged may still be known elsewhere by the id it had."""
-        while id not in self.actors and id in self.merged:
-            id = self.merged[id]
-        return id
 
     def contained(self, ids: Keys) -> None:
         """Nobody but the function that was walked ever had them."""

@@ -40,7 +40,7 @@ _BASES = words.TORCH_SCHEDULES | {"_LRScheduler", "LRScheduler"}
 
 def is_one(walk: Walk, schedule: Value, kinds: Value | None) -> bool | None:
     """`isinstance(schedule, OneCycleLR)`, of one that was built in sight as one of torch's."""
-    actor = walk.recorder.actors.get(schedule.id) if isinstance(schedule, ActorRef) else None
+    actor = walk.recorder.known(schedule.id) if isinstance(schedule, ActorRef) else None
     if actor is None or actor.kind is not ActorKind.SCHEDULE or not actor.attrs.get("torch"):
         return None
     asked = kinds.items if isinstance(kinds, Seq) else [kinds]
