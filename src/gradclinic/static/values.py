@@ -341,13 +341,6 @@ def same(one: Value, other: Value) -> bool:
     return False
 
 
-def _as_models(one: Value, other: Value) -> tuple[Value, Value]:
-    """Of two modules of which a class does more than compute, what both are."""
-    models = [value.model if isinstance(value, Instance) else value for value in (one, other)]
-    first, second = models
-    return (first, second) if isinstance(first, Model) and isinstance(second, Model) else (one, other)
-
-
 def join(one: Value | None, other: Value | None, path: str) -> Value:
     """One value for what two branches left in a name."""
     if one is None or other is None:
@@ -366,7 +359,6 @@ def join(one: Value | None, other: Value | None, path: str) -> Value:
             return tensor
     if isinstance(one, Num) and isinstance(other, Num):
         return Num(None, units=one.units if one.units == other.units else NOTHING)
-    one, other = _as_models(one, other)
     if isinstance(one, Model) and isinstance(other, Model):
         if one.inner is other or other.inner is one:
             return one if one.inner is other else other
