@@ -261,3 +261,35 @@ def test_what_a_call_makes_of_the_batch_is_shared_by_no_other() -> None:
 def test_what_it_makes_of_something_kept_may_be() -> None:
     source = MADE_OF_THE_BATCH.replace("BEFORE", "prepare(loader)").replace("GIVEN", "kept")
     assert told(TORCH + source) == set()
+
+
+WITH_A_BAR = """
+def train(model, loader, criterion, optimizer):
+    hits = {made}
+    with tqdm(loader, unit="batch") as bar:
+        for x, y in bar:
+            scores = model(x)
+            loss = criterion(scores, y)
+            optimizer.zero_grad()
+            loss.backward(retain_graph=True){mark}
+            optimizer.step()
+            hits(scores, y)
+            {again}
+"""
+
+
+@pytest.mark.parametrize("made", ["accuracy", "Accuracy(task='binary')", "MulticlassF1(3).to(device)"])
+def test_what_counts_hits_goes_through_no_graph(made: str) -> None:
+    named = WITH_A_BAR.replace("hits", "train_acc")
+    source = TORCH + named.format(made=made, mark="  # GC209", again="pass")
+    assert told(source) == marked(source) != set()
+
+
+@pytest.mark.parametrize(
+    ("name", "again"),
+    [("hits", "pass"), ("train_acc", "criterion(scores, y).backward()")],
+    ids=["whatever it may be", "another backward"],
+)
+def test_what_may_go_through_the_graph_again_keeps_it(name: str, again: str) -> None:
+    named = WITH_A_BAR.replace("hits", name)
+    assert told(TORCH + named.format(made="outside", mark="", again=again)) == set()

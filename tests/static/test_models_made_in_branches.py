@@ -53,6 +53,8 @@ def test_an_evaluation_in_train_mode_is_told_whichever_it_is() -> None:
     [
         ("nn.ReLU()", "nn.BatchNorm2d(4)", "pass"),
         ("nn.Dropout()", "nn.ReLU()", "pass"),
+        ("nn.Dropout(0.0)", "nn.BatchNorm2d(4)", "pass"),
+        ("nn.LSTM(4, 4, num_layers=2, dropout=0)", "nn.BatchNorm2d(4)", "pass"),
         ("nn.Dropout()", "nn.BatchNorm2d(4)", "model.eval()"),
     ],
 )

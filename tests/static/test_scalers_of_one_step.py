@@ -30,3 +30,36 @@ def test_one_scaler_for_two_optimizers_is_built_before_the_loop() -> None:
     anew = TORCH + TWO.format(before="pass", inside=f"{BUILT}  # GC504")
     assert told(anew) == marked(anew) != set()
     assert told(TORCH + TWO.format(before=BUILT, inside="pass")) == set()
+
+
+SWITCHED = """
+from ignite.engine import Engine
+from torch.cuda.amp import GradScaler
+
+def create(config, model, optimizer, criterion):
+    {before}
+
+    def update(engine, batch):
+        x, y = batch
+        {inside}
+        optimizer.zero_grad()
+        if config.mixed:
+            with torch.cuda.amp.autocast():
+                loss = criterion(model(x), y)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss = criterion(model(x), y)
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    return Engine(update)
+"""
+
+
+def test_a_setting_that_leaves_the_scaler_aside_says_nothing_of_where_it_is_built() -> None:
+    anew = TORCH + SWITCHED.format(before="pass", inside="scaler = GradScaler()  # GC504")
+    assert told(anew) == marked(anew) != set()
+    assert told(TORCH + SWITCHED.format(before="scaler = GradScaler()", inside="pass")) == set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.static.reading import marked, told
+from tests.static.reading import TORCH, marked, told
 from tests.static.test_evaluations_by_functions import EPOCHS, HEAD
 
 A_PART_THAT_DECODES = """
@@ -281,3 +281,40 @@ def test_a_part_that_its_class_puts_into_eval_mode_is_meant_to_stay_so(made: str
 def test_any_other_part_is_not() -> None:
     source = A_FROZEN_PART.format(made=DROPS, then="pass")
     assert told(source) == marked(source)
+
+
+AS_IT_WAS_LOADED = """
+from nets import Encoder
+
+def load(path):
+    encoder = Encoder()
+    encoder.load_state_dict(torch.load(path))
+    {loaded}
+    return encoder
+
+def evaluate(model, encoder, loader):
+    model.eval()
+    encoder.eval(){mark}
+    with torch.no_grad():
+        score = sum(F.mse_loss(model(encoder(x)), y).item() for x, y in loader)
+    model.train()
+    return score
+
+def train(path, loader, test_loader):
+    encoder = load(path)
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam([*model.parameters(), *encoder.parameters()])
+    for epoch in range(9):
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(encoder(x)), y).backward()
+            optimizer.step()
+        print(evaluate(model, encoder, test_loader))
+"""
+
+
+def test_a_part_that_is_loaded_in_eval_mode_is_evaluated_as_it_is_trained() -> None:
+    assert told(TORCH + AS_IT_WAS_LOADED.format(loaded="encoder.eval()", mark="")) == set()
+    source = TORCH + AS_IT_WAS_LOADED.format(loaded="pass", mark="  # GC701")
+    assert told(source) == marked(source) != set()

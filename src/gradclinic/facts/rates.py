@@ -17,6 +17,8 @@ class RateReading:
     """What is taken for it: `get_lr()`, or the setting that training started with."""
     attribute: Location | None = None
     """Where the word `get_lr` begins, when it can be exchanged as text."""
+    sure: bool = True
+    """False for a schedule of which it is not known whether it computes each rate from the first."""
 
 
 @frozen

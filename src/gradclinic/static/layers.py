@@ -101,13 +101,14 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
         elif known:
             found.update(dict.fromkeys(known))
         elif _CARES.match(name):
-            found[name] = None
+            if not _drops_nothing(node):
+                found[name] = None
         elif inner is not None and inner is not cls and depth:
             layers = layers_of_class(survey, inner, depth - 1)
             found.update(dict.fromkeys(layers or ()))
             seen_all = seen_all and layers is not None
         elif name in _RECURRENT:
-            if any(keyword.arg == "dropout" for keyword in node.keywords):
+            if any(keyword.arg == "dropout" and not _is_zero(keyword.value) for keyword in node.keywords):
                 found[name] = None
         elif (name[:1].isupper() and not _PLAIN.match(name)) or _builds_elsewhere(node, survey):
             seen_all = False
@@ -115,6 +116,16 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
         return tuple(found)
     bases = {last_name(base) for base in cls.bases}
     return () if seen_all and bases <= {"Module"} else None
+
+
+def _drops_nothing(call: ast.Call) -> bool:
+    """`nn.Dropout(0.0)`; the first number of a batch-norm is no rate."""
+    rates = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "p")]
+    return "rop" in last_name(call.func) and any(map(_is_zero, rates))
+
+
+def _is_zero(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value in (0, None) and value.value is not False
 
 
 def _of_library(survey: Survey, node: ast.Call) -> tuple[str, ...] | None:

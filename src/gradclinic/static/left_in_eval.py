@@ -23,7 +23,7 @@ def trained_in_eval(tape: Tape) -> Verdicts:
         if mode.attrs["training"] is not False:
             continue
         trained = next(_training_forwards(tape, mode), None)
-        if trained is None:
+        if trained is None or _trained_so_before(tape, mode, trained):
             continue
         if not _forgotten(tape, mode, trained):
             verdicts.setdefault((mode.where, None, mode.actor), None)
@@ -36,6 +36,16 @@ def trained_in_eval(tape: Tape) -> Verdicts:
                 mode.actor or "model", None, None, layers, trained.where, mode.where
             )
     return verdicts
+
+
+def _trained_so_before(tape: Tape, mode: Event, trained: Event) -> bool:
+    """Whether it was trained in eval mode before that eval() was ever called: as who loads it leaves it."""
+    for event in tape.events[: mode.index]:
+        if event.kind is EventKind.MODE and event.where == mode.where and event.actor == mode.actor:
+            return False
+        if event.kind is EventKind.FORWARD and event.where == trained.where and event.actor == trained.actor:
+            return event.attrs["training"] is False
+    return False
 
 
 def _forgotten(tape: Tape, mode: Event, trained: Event) -> bool:

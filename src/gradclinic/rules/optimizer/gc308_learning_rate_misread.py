@@ -19,8 +19,8 @@ Silencing the warning.
 Some schedules compute every rate from the first one, so that `get_lr()` gives the right answer, if with a
 warning: `LambdaLR` and what transformers builds of it, `OneCycleLR`, `CyclicLR`,
 `CosineAnnealingWarmRestarts`. Nothing is said of these, nor where a setting chooses between one of them and
-another schedule, nor of one that is given as an argument where some file of the project has one of them or
-writes a schedule itself.
+another schedule. Of one that is given as an argument, where some file of the project has one of them or
+writes a schedule itself, it is said that the rate may be right.
 """
 
 from __future__ import annotations
@@ -82,12 +82,13 @@ for epoch in range(6):
 @rule.check
 def not_the_rate(reading: RateReading) -> Iterator[Finding]:
     if reading.read == "get_lr()":
-        message = f"{reading.schedule}.get_lr() is not the current learning rate"
+        wrong = "is not" if reading.sure else "is for some schedules only"
+        message = f"{reading.schedule}.get_lr() {wrong} the current learning rate"
         fix = Fix(f"read it with {reading.schedule}.get_last_lr()", _exchanged(reading))
     else:
         message = f"{reading.read} is logged as the learning rate, which {reading.schedule} changes"
         fix = Fix(f"log {reading.schedule}.get_last_lr()[0]")
-    yield rule.finding(message, reading.where, fix=fix, confidence=0.9)
+    yield rule.finding(message, reading.where, fix=fix, confidence=0.9 if reading.sure else 0.5)
 
 
 def _exchanged(reading: RateReading) -> tuple[Edit, ...]:

@@ -148,12 +148,13 @@ def _rebuilt_each_step(tape: Tape) -> Iterator[Finding]:
         each_step = all(_one_each([s for s in steps if a.index < s.index < b.index]) for a, b in pairs)
         if len(pairs) + 1 < ENOUGH_STEPS or not each_step:
             continue
-        first = next(step.index for step in steps if step.index > builds[0].index)
-        if any(builds[0].index < begin < first for begin in begins):
+        first = next(step for step in steps if step.index > builds[0].index)
+        if any(builds[0].index < begin < first.index for begin in begins):
             continue
         yield rule.finding(
             f"{tape.name(builds[0].actor)} is built anew for every step and forgets what it learned",
             builds[0],
+            also=(first,),
             evidence={
                 "built": f"{len(builds)} times" if tape.source is Source.RUNTIME else "in every iteration"
             },

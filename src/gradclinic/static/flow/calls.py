@@ -102,6 +102,8 @@ def call(machine: Machine, func: Value, args: Arguments, node: ast.Call, name: s
     if isinstance(func, Partial):
         joined = Arguments([*func.args, *args.positional], {**func.keywords, **args.keywords}, args.partial)
         return call(machine, func.func, joined, node, name)
+    if name in _BARS and args.positional:  # by whatever import it came
+        return args.positional[0]
     head = replaced_head(func)
     if head is not None:
         return call(machine, head, Arguments([Flow()]), node, name)

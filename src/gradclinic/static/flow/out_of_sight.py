@@ -68,6 +68,7 @@ def _keeps_record(machine: Machine, path: str, name: str) -> bool:
     if path.startswith(_DRAWS):
         return True
     told = words.KEEPS_RECORDS.search(path.rpartition(".")[2]) or _RECORDS.match(machine.frame.qualname)
+    told = told or _COUNTS_HITS.search(name)
     return told is not None and words.LEARNS_FROM.search(name) is None
 
 
@@ -143,6 +144,8 @@ A_MODEL = words.Pattern(
 """One of a class out of sight, by the name of the class: `networks.ValueNetwork()`."""
 _RECORDS = words.Pattern(r"\w*(Meters?|Logger|Tracker|Recorder|History|Writer)\.")
 """Methods of a class that keeps records."""
+_COUNTS_HITS = words.Pattern(r"(^|_)(acc(uracy)?|metrics?|auroc|auc|f1|precision|recall)(_|$)", re.I)
+"""What is given scores in order to count how many are right, and keeps no graph of them."""
 _DRAWS = ("torchvision.utils.", "torchvision.transforms.")
 _TELLS = words.Pattern(r"_*(compute|calc|get|measure|eval|test|val|report|train|run|do|step|batch)")
 """How functions begin that may give back the number of a loss."""

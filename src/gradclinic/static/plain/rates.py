@@ -55,7 +55,7 @@ def _asked(
     if not isinstance(call.func, ast.Attribute) or call.args or call.keywords:
         return
     name = last_name(call.func.value)
-    if name in ("self", "super", "cls") or not _is_schedule(name, made, path):
+    if name in ("self", "super", "cls") or not _is_schedule(name, made):
         return
     if scope.qualname.endswith("get_lr") and not _gives_one(call, scope):
         return  # a schedule that wraps another
@@ -70,6 +70,7 @@ def _asked(
         name,
         "get_lr()",
         Location(path, line, column, scope.qualname) if exact else None,
+        sure=name in made or not _may_be_in_closed_form(path),
     )
 
 
@@ -199,15 +200,17 @@ def _imports_of(function: str, tree: ast.Module) -> Iterator[ast.ImportFrom]:
                 yield node
 
 
-def _is_schedule(name: str, made: dict[str, set[str]], path: str) -> bool:
+def _may_be_in_closed_form(path: str) -> bool:
+    """Whether who gives a schedule may have made it of what computes each rate from the first."""
+    file = os.path.abspath(path)
+    return os.path.isfile(file) and spoken_of(file, _GIVES_THE_RATE_OF_NOW)
+
+
+def _is_schedule(name: str, made: dict[str, set[str]]) -> bool:
     """Whether it is one whose next rate is computed from the last."""
     makers = made.get(name)
     if makers is None:
-        # Who gives it may have made it of what computes each rate from the first.
-        file = os.path.abspath(path)
-        return bool(words.SCHEDULE_NAME.search(name)) and not (
-            os.path.isfile(file) and spoken_of(file, _GIVES_THE_RATE_OF_NOW)
-        )
+        return bool(words.SCHEDULE_NAME.search(name))
     if makers & _IN_CLOSED_FORM:
         return False  # or another one, where a setting chooses: it is right where it is asked
     if makers & words.TORCH_SCHEDULES:
