@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from gradclinic.engine import judge
+from gradclinic.static import observe_source
 from tests.static.reading import TORCH, told
 
 SHARED = (
@@ -222,3 +224,26 @@ def test_who_is_given_the_loss_of_an_evaluation_may_descend_by_it() -> None:
 def test_who_only_keeps_the_optimizer_does_not() -> None:
     kept = META.format(after="self.meta.serialize(self.model, self.optimizer)", of=".item()")
     assert "GC703" in codes(kept)
+
+
+ACCELERATED = """
+from accelerate import Accelerator
+
+accelerator = Accelerator(mixed_precision="bf16")
+model, optimizer, loader = accelerator.prepare(model, torch.optim.Adam(model.parameters()), loader)
+for x, y in loader:
+    with accelerator.autocast():
+        loss = F.mse_loss(model(x), y)
+    {inside}accelerator.backward(loss)
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_backward_that_accelerate_runs_belongs_outside_of_its_casts() -> None:
+    def found(inside: str) -> set[str]:
+        source = TORCH + ACCELERATED.format(inside=inside)
+        return {finding.code for finding in judge([observe_source(source, "train.py")])}
+
+    assert "GC509" not in found("")
+    assert "GC509" in found("    ")

@@ -10,6 +10,7 @@ from gradclinic.static.conditions import OF_GRADIENTS
 from gradclinic.static.gradients import clip
 from gradclinic.static.held import models_in, optimizers_in
 from gradclinic.static.opaque import open_tape
+from gradclinic.static.supposing import settled
 from gradclinic.static.values import (
     NONE,
     Accelerator,
@@ -64,7 +65,10 @@ def _backward(walk: Walk, base: Accelerator, args: Arguments, node: ast.Call) ->
         else:
             scaled = None if base.window is None and not walk.in_window else True
     models = tensor.models or None
-    walk.emit(EventKind.BACKWARD, node, models=models, attrs={"scaled": scaled})
+    attrs: dict[str, object] = {"scaled": scaled}
+    if walk.autocast:
+        attrs["autocast"] = settled(walk, walk.autocast[-1][1]) is not False
+    walk.emit(EventKind.BACKWARD, node, models=models, attrs=attrs)
 
 
 def prepared(args: Arguments) -> Value:
