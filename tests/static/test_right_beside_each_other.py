@@ -247,3 +247,32 @@ def test_a_backward_that_accelerate_runs_belongs_outside_of_its_casts() -> None:
 
     assert "GC509" not in found("")
     assert "GC509" in found("    ")
+
+
+EACH_TIME = (
+    TORCH
+    + """
+def train(model, x, y, x_test, y_test):
+    optimizer = torch.optim.Adam(model.parameters())
+    for step in range(100):
+        model.train()
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        model.eval()
+        {before}
+        out = model(x_test)
+        print({measured})
+"""
+)
+
+
+def noted(before: str, measured: str) -> set[str]:
+    source = EACH_TIME.format(before=before, measured=measured)
+    return {finding.code for finding in judge([observe_source(source, "train.py")])}
+
+
+def test_a_forward_after_each_update_may_be_there_for_a_gradient() -> None:
+    assert "GC703" in noted("pass", "F.mse_loss(out, y_test).item()")
+    assert "GC703" not in noted("x_test.requires_grad_()", "torch.autograd.grad(out.sum(), x_test)")
+    assert "GC703" not in noted("x_test.requires_grad = True", "forces(out, x_test)")

@@ -199,7 +199,9 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         attrs["plainly"] = not _may_need_graph(walk) and not any(
             _switches_gradients(walk, node) for node in walk.active
         )
-        attrs["of_held_out"] = speaks_of_held_out_data(walk)
+        spoken_of = names_of(walk, walk.loops[-1][2]) if walk.loops else set()
+        derives = spoken_of & _GRADIENTS_WANTED or any(map(_DERIVED.search, spoken_of))
+        attrs["of_held_out"] = not derives and speaks_of_held_out_data(walk)
     if walk.sweeps and direct:
         around = walk.active[-1:]
         named = {name for node in [*walk.sweeps[-1:], *around] for name in names_of(walk, node)}
