@@ -8,6 +8,7 @@ import pytest
 
 from gradclinic.config import Config
 from gradclinic.findings import Finding
+from gradclinic.linting import lint
 from gradclinic.linting.examine import examine
 
 OWN = """
@@ -148,3 +149,13 @@ class WarmUp(torch.optim.lr_scheduler.LRScheduler):
 def test_what_is_given_may_be_any_that_the_project_has(tmp_path: Path, schedules: str, wrong: str) -> None:
     (told,) = found(tmp_path, schedules, TOLD_BY_NAME)
     assert told.message == f"scheduler.get_lr() {wrong} the current learning rate"
+
+
+def test_what_a_project_says_is_looked_up_anew_for_each_run(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").touch()
+    train = tmp_path / "train.py"
+    train.write_text(TOLD_BY_NAME)
+    (before,) = lint([str(train)], Config()).findings
+    (tmp_path / "schedules.py").write_text(OF_ITS_OWN)
+    (after,) = lint([str(train)], Config()).findings
+    assert (before.confidence, after.confidence) == (0.9, 0.5)

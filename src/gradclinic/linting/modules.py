@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 
 from gradclinic.source_text import UnreadableSource, read_source
-from gradclinic.static import Find, Module, project_files, words
+from gradclinic.static import Find, Module, project_files, project_words, words
 from gradclinic.static.legacy import parse
 from gradclinic.static.project_files import file_of, version_of
 from gradclinic.static.trees import tree_of
@@ -27,6 +27,7 @@ _MEASURING = re.compile(r"def (?:valid|val|eval|test)\w*\(\w*(?:model|net)\b")
 def look_anew() -> None:
     """Forget where modules were found: one process may lint again after files came and went."""
     project_files.look_anew()
+    project_words.look_anew()
 
 
 def finder(path: str) -> Find | None:

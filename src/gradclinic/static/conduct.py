@@ -21,7 +21,7 @@ from gradclinic.static.left_in_eval import (
     until_next,
 )
 from gradclinic.static.phases import held_out_forwards
-from gradclinic.static.scales import never_said
+from gradclinic.static.project_words import never_said
 
 _SETS_EVAL = re.compile(
     rb"\beval(?:uating|_mode)?\b|\.training\b"

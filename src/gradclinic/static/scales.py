@@ -10,19 +10,16 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Iterable
 
 from gradclinic.facts import ActorKind, EventKind
-from gradclinic.static.project_files import above, is_root, text_of
+from gradclinic.static.project_files import text_of
+from gradclinic.static.project_words import never_said
 from gradclinic.static.syntax import last_name
 from gradclinic.static.values import Accelerator, ActorRef, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Walk
 from gradclinic.static.words import Pattern
 
-MOST_LEVELS = 8
-"""How far above a file the root of its project is looked for."""
-MOST_FILES = 1500
 _UNSCALES = re.compile(
     rb"unscale_|\.unscale|\bunscale\(|get_scale\(|inv_scale|\._scale\b|"
     rb"(?s:caler.*\[.scale.\]|\[.scale.\].*caler)"
@@ -38,7 +35,6 @@ _HAS_ITS_OWN = re.compile(
     re.M,
 )
 """Frameworks that hold a scaler themselves."""
-_NOT_OF_IT = frozenset({"site-packages", "node_modules", "venv", "env", "build", "dist", "__pycache__"})
 
 
 def note_scale(walk: Walk, given: Iterable[Value], node: ast.Call, since: int) -> None:
@@ -61,12 +57,6 @@ def note_scale(walk: Walk, given: Iterable[Value], node: ast.Call, since: int) -
 def never_unscaled(file: str) -> bool:
     """Whether nothing in the project of the file takes a scale out of gradients but a step that does so."""
     return never_said(file, _UNSCALES) and not _HAS_ITS_OWN.search(text_of(os.path.abspath(file)))
-
-
-def never_said(file: str, words: re.Pattern[bytes]) -> bool:
-    """Whether no file of a project says so; where a project ends must be known."""
-    path = os.path.abspath(file)
-    return os.path.isfile(path) and not spoken_of(path, words)
 
 
 def _is_scaled(walk: Walk, before: int) -> bool:
@@ -92,31 +82,3 @@ def _has_scaler(given: Iterable[Value]) -> bool:
         if _has_scaler(inside):
             return True
     return False
-
-
-def spoken_of(path: str, words: re.Pattern[bytes]) -> bool:
-    """Whether a file of the project says so, or nobody knows where it ends."""
-    root = os.path.dirname(path)
-    for _ in range(MOST_LEVELS):
-        if is_root(root):
-            return _spoken_of(root or os.curdir, words, os.stat(path).st_mtime_ns)
-        root = above(root)
-    return True
-
-
-@lru_cache(maxsize=64)
-def _spoken_of(root: str, words: re.Pattern[bytes], asked: int) -> bool:
-    try:
-        for number, file in enumerate(_sources(root)):
-            with open(file, "rb") as source:
-                if number == MOST_FILES or words.search(source.read()):
-                    return True
-    except OSError:
-        return True
-    return False
-
-
-def _sources(root: str) -> Iterator[str]:
-    for folder, inner, names in os.walk(root):
-        inner[:] = [name for name in inner if name not in _NOT_OF_IT and not name.startswith(".")]
-        yield from (os.path.join(folder, name) for name in names if name.endswith(".py"))

@@ -26,7 +26,7 @@ _NAMED_LOSS = re.compile(
 )
 _NAMING = ("Loss(", "=F.", "= F.", "functional.")
 _CALLED = (*LOSS_FUNCTIONS, *LOSSES, "backward")
-SIGNS = ("_loss", "Loss", "entropy", "kl_div", "backward")
+_SIGNS = ("_loss", "Loss", "entropy", "kl_div", "backward")
 """One of them is in each of those: few words are looked for many times as fast as many."""
 _CALL = re.compile(r"""(\w+)[\]"')]*\s*\(""")
 
@@ -85,7 +85,7 @@ def _telling_functions(tree: ast.Module, text: str, calls: tuple[str, ...]) -> l
     named = [_NAMED_LOSS.search(lines[number - 1]) for number in _lines_with(_NAMING, text)]
     others = {*calls, *(match[1] for match in named if match)}
     losses = (*_CALLED, *others)
-    telling = [n for n in _lines_with((*SIGNS, *others), text) if _calls(lines[n - 1], losses)]
+    telling = [n for n in _lines_with((*_SIGNS, *others), text) if _calls(lines[n - 1], losses)]
     found: list[tuple[Member, str]] = []
     rest: list[tuple[Member, str]] = []
     for node in tree.body:

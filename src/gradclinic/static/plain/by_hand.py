@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Iterator
 
 from gradclinic.facts import Location
 from gradclinic.facts.rates import IdleSchedule
 from gradclinic.static import words
-from gradclinic.static.scales import spoken_of
+from gradclinic.static.project_words import said
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
 _MAY_ADVANCE = frozenset({"lr_schedulers", "lr_scheduler_step", "lr_scheduler_configs", "setattr", "getattr"})
@@ -37,8 +36,7 @@ def read(tree: ast.Module, text: str, path: str) -> Iterator[IdleSchedule]:
 
 
 def _advanced_elsewhere(path: str) -> bool:
-    file = os.path.abspath(path)
-    return os.path.isfile(file) and spoken_of(file, _ADVANCED)
+    return said(path, _ADVANCED)
 
 
 def _is_manual(cls: ast.ClassDef) -> bool:

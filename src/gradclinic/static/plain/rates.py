@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Iterator
 
@@ -12,7 +11,7 @@ from gradclinic.facts.rates import RateReading
 from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, scopes
 from gradclinic.static.project_files import file_of, parsed, version_of
-from gradclinic.static.scales import spoken_of
+from gradclinic.static.project_words import said
 from gradclinic.static.syntax import last_name, names_in
 
 _LOGGING = ("add_scalar(", "wandb.log(", "log_metric(", "log_dict(")
@@ -202,8 +201,7 @@ def _imports_of(function: str, tree: ast.Module) -> Iterator[ast.ImportFrom]:
 
 def _may_be_in_closed_form(path: str) -> bool:
     """Whether who gives a schedule may have made it of what computes each rate from the first."""
-    file = os.path.abspath(path)
-    return os.path.isfile(file) and spoken_of(file, _GIVES_THE_RATE_OF_NOW)
+    return said(path, _GIVES_THE_RATE_OF_NOW)
 
 
 def _is_schedule(name: str, made: dict[str, set[str]]) -> bool:
