@@ -83,7 +83,7 @@ class Recorder:
         place = f"@{built.line}:{built.column}" if built else ""
         id = first = f"{kind}:{name}{place}"
         again = 1
-        while built and id in self.actors:
+        while built and (id in self.actors or id in self.became):
             again += 1
             id = f"{first}#{again}"
         self.actors[id] = Actor(id, kind, name, type, built, tuple(sorted(map(self.now, of))), attrs or {})
