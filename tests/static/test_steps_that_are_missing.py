@@ -102,28 +102,6 @@ class Trainer:
             print(epoch, self.scheduler.get_last_lr())
 """
 
-A_MODULE_THAT_PRINTS_AN_ACCURACY = """
-from data import loader
-
-model = nn.Linear(3, 3)
-optimizer = torch.optim.Adam(model.parameters())
-for epoch in range(3):
-    for x, y in loader:
-        optimizer.zero_grad()
-        F.cross_entropy(model(x), y).backward()  # GC104
-
-
-def accuracy(model):
-    model.eval()
-    with torch.no_grad():
-        right = sum((model(x).argmax(1) == y).sum() for x, y in loader)
-    model.train()
-    return right
-
-
-print(f"{accuracy(model)}")
-"""
-
 FAULTY = {
     name: text for name, text in globals().items() if name.isupper() and name != "TORCH" and "# GC" in text
 }
@@ -273,9 +251,3 @@ def test_steps_around_which_nothing_is_computed_try_an_optimizer_out() -> None:
     assert told(TORCH + AN_OPTIMIZER_TRIED_OUT.format(body="")) == set()
     forgotten = AN_OPTIMIZER_TRIED_OUT.format(body="\n    F.mse_loss(nn.Linear(2, 1)(weights), weights)")
     assert {code for code, _ in told(TORCH + forgotten)} == {"GC105"}
-
-
-def test_a_function_of_the_module_that_nobody_calls_here_may_step() -> None:
-    steps = "\n\ndef finish(model):\n    optimizer.step()\n"
-    faulty = A_MODULE_THAT_PRINTS_AN_ACCURACY.replace("  # GC104", "")
-    assert told(TORCH + faulty + steps) == set()

@@ -35,17 +35,12 @@ def leave_to_source(walk: Walk, tree: ast.Module, *, exits: bool) -> None:
                 walk.recorder.escapes(actor.id)
 
 
-def all_reached(survey: Survey, reached: set[ast.AST], able: int = Can.ACT) -> bool:
+def all_reached(survey: Survey, reached: set[ast.AST]) -> bool:
     return all(
-        node in reached for node in survey.qualnames if node not in survey.foreign and survey.can(node) & able
+        node in reached
+        for node in survey.qualnames
+        if node not in survey.foreign and survey.can(node) & Can.ACT
     )
-
-
-def built_in_sight(walk: Walk) -> Keys:
-    """Actors of a module that were walked past all that steps anything: `print(accuracy(model))` does not."""
-    if not all_reached(walk.survey, walk.reached, Can.TELL):
-        return NOTHING
-    return frozenset(id for id, actor in walk.recorder.actors.items() if actor.built is not None)
 
 
 def kept_inside(walk: Walk, node: FunctionNode, result: Value) -> Keys:

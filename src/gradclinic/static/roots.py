@@ -13,13 +13,7 @@ from gradclinic.static.arithmetic import LONGEST_PERIOD
 from gradclinic.static.budgets import steps_for
 from gradclinic.static.calls import call_function, instantiate, receive_parameters, without_gradients
 from gradclinic.static.choices import Choices
-from gradclinic.static.closing import (
-    all_reached,
-    built_in_sight,
-    kept_by_its_class,
-    kept_inside,
-    leave_to_source,
-)
+from gradclinic.static.closing import all_reached, kept_by_its_class, kept_inside, leave_to_source
 from gradclinic.static.hooks import called_with_batches, gives_a_loss, step_by_the_caller, update_by_itself
 from gradclinic.static.ignite import engine_at, handed_to_engines, has_acting_handlers
 from gradclinic.static.modules import define
@@ -221,8 +215,6 @@ def _walk(
     if finished and not isinstance(root.node, ast.Module) and root.handed is None:
         walk.recorder.contained(kept_inside(walk, root.node, result))
         walk.recorder.contained(kept_by_its_class(walk, root.node, root.owner, tree))
-    if finished and isinstance(root.node, ast.Module):
-        walk.recorder.contained(built_in_sight(walk))
     leave_to_source(walk, tree, exits=exits)
     switch_off(walk)
     note_steps(walk)
