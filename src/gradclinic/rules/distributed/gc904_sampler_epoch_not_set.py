@@ -20,8 +20,7 @@ then the shares of the ranks overlap.
 
 ## Known limits
 Passes that no update followed, such as evaluation, are not counted. Source is judged only where
-the loop over epochs is in the file of the sampler, and that over batches there too or in a function that is
-imported from the project. A sampler of data that is
+both loops, over epochs and over batches, are in the file of the sampler. A sampler of data that is
 read for one epoch only has no order to repeat.
 """
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from gradclinic.facts import ShardedShuffle
 from gradclinic.static import words
 from gradclinic.static.plain.scopes import Scope, over_epochs, scopes
-from gradclinic.static.project_files import file_of, parsed, text_of, version_of
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 
 _TOLD = (
@@ -37,7 +36,7 @@ def may_tell(text: str) -> bool:
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[ShardedShuffle]:
-    if not _repeats_its_passes(tree, path):
+    if not _repeats_its_passes(tree):
         return
     makers = {"DistributedSampler"} | _called_otherwise(tree)
     for scope in scopes(tree):
@@ -145,9 +144,8 @@ def _shuffles_when_asked(call: ast.Call, makers: set[str], scope: Scope, tree: a
     )
 
 
-def _repeats_its_passes(tree: ast.Module, path: str) -> bool:
-    """Whether the batches and the epochs are looped over in this file: elsewhere the epoch may be set, unless
-    it is a file of the project that says nothing of it."""
+def _repeats_its_passes(tree: ast.Module) -> bool:
+    """Whether the batches and the epochs are looped over in this file: elsewhere the epoch may be set."""
     every = scopes(tree)
     loops = [node for scope in every for node in scope.nodes if isinstance(node, (ast.For, ast.While))]
     fors = [loop for loop in loops if isinstance(loop, ast.For)]
@@ -155,40 +153,12 @@ def _repeats_its_passes(tree: ast.Module, path: str) -> bool:
     passes = [loop for loop in fors if any(words.LOADER_NAME.search(name) for name in names_in(loop.iter))]
     if epochs and any("backward" in names_in(loop) for loop in (*epochs, *passes)):
         return True
-    if any(_trains_elsewhere(loop, tree, path) for loop in epochs):
-        return True
     return any(
         _is_repeated(scope, loop, loops)
         for scope in every
         for loop in passes
         if loop in scope.nodes and _brings_batches(loop, every)
     )
-
-
-def _trains_elsewhere(loop: ast.For, tree: ast.Module, path: str) -> bool:
-    """`train_one_epoch(model, loader)` of another file of the project, which sets no epoch either."""
-    calls = [
-        node for node in nodes_in(loop) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    ]
-    given = {
-        last_name(call.func)
-        for call in calls
-        if any(
-            words.LOADER_NAME.search(last_name(arg))
-            for arg in (*call.args, *(k.value for k in call.keywords))
-        )
-    }
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)] if given else []
-    for node in imports:
-        names = {alias.name for alias in node.names if (alias.asname or alias.name) in given}
-        file = file_of("." * node.level + (node.module or ""), path) if names else None
-        other = parsed(file, *version_of(file)) if file is not None else None
-        if file is None or other is None or any(word in text_of(file) for word in _TOLD):
-            continue
-        functions = [part for part in other.body if isinstance(part, ast.FunctionDef) and part.name in names]
-        if any("backward" in names_in(function) for function in functions):
-            return True
-    return False
 
 
 def _brings_batches(loop: ast.For, every: tuple[Scope, ...]) -> bool:
