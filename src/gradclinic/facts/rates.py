@@ -29,17 +29,3 @@ class IdleSchedule:
     """Its class."""
     where: Location
     """Where it is built."""
-
-
-@frozen
-class PacedSchedule:
-    """A schedule that a trainer is asked to advance in another unit than it is sized in."""
-
-    kind: str
-    """Its class."""
-    sized: str
-    """`step` or `epoch`."""
-    interval: str
-    """The other one."""
-    where: Location
-    """Where it is built."""

@@ -4,8 +4,7 @@
 A schedule sized in optimizer updates that is stepped once per epoch or per micro-batch, or one
 sized in epochs that is stepped on every batch. A decay every `epochs // 3` steps, or at milestones that
 are counted in epochs, is sized in epochs too, and so is a factor that divides by the number of epochs.
-A `SequentialLR` is sized as its parts are. In a module of Lightning, one that `configure_optimizers` gives
-back with another `"interval"` than its length is counted in; without one it is advanced once per epoch.
+A `SequentialLR` is sized as its parts are.
 
 ## Why it hurts
 Stepped too rarely, the rate stays near its first value: a warm-up never ends, a decay never
@@ -30,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradclinic.facts import Actor, EventKind, Source, Tape, updates
-from gradclinic.facts.rates import PacedSchedule
 from gradclinic.findings import Finding, Severity
 from gradclinic.rules._rule import Rule
 from gradclinic.rules.order._schedules import schedules, training_begins, unknown_calls
@@ -151,18 +149,6 @@ def ticks_in_another_unit(tape: Tape) -> Iterator[Finding]:
             confidence=0.85,
             subject=schedule.id,
         )
-
-
-@rule.check
-def paced_by_the_trainer(seen: PacedSchedule) -> Iterator[Finding]:
-    sized, pace = ("update", "epoch") if seen.sized == "step" else ("epoch", "update")
-    yield rule.finding(
-        f"{seen.kind} is sized in {UNITS[sized]}, and the trainer advances it once per {pace}",
-        seen.where,
-        evidence={"interval": seen.interval},
-        fix=f'give it back as {{"scheduler": …, "interval": "{seen.sized}"}}',
-        confidence=0.9,
-    )
 
 
 def _told_where_it_is(tape: Tape, schedule: Actor) -> bool:

@@ -12,7 +12,6 @@ from gradclinic.static.plain import (
     copies,
     descents,
     orders,
-    paces,
     rates,
     samplers,
     saving,
@@ -21,20 +20,7 @@ from gradclinic.static.plain import (
     unchecked,
 )
 
-_READERS = (
-    adapters,
-    by_hand,
-    copies,
-    descents,
-    orders,
-    paces,
-    rates,
-    samplers,
-    saving,
-    slices,
-    stored,
-    unchecked,
-)
+_READERS = (adapters, by_hand, copies, descents, orders, rates, samplers, saving, slices, stored, unchecked)
 
 
 def readers_for(code: str) -> tuple[ModuleType, ...]:
