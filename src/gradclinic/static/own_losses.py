@@ -38,12 +38,9 @@ def is_mean_of_class(walk: Walk, cls: ast.ClassDef, node: ast.AST) -> bool | Non
     """The same of a class that is in sight."""
     if not isinstance(node, ast.Call) or not _may_be_asked(walk, node):
         return None
-    known = walk.survey.means
-    if cls not in known:
-        tree = next((tree for tree in walk.survey.trees if cls in tree.body), None)
-        path = walk.frame.module.path or walk.path
-        known[cls] = tree is not None and _is_made_of_means(tree, path, cls.name)
-    return known[cls] or None
+    tree = next((tree for tree in walk.survey.trees if cls in tree.body), None)
+    path = walk.frame.module.path or walk.path
+    return (tree is not None and _is_made_of_means(tree, path, cls.name)) or None
 
 
 def _may_be_asked(walk: Walk, node: ast.Call) -> bool:

@@ -55,8 +55,6 @@ class Survey(Collection):
         """Whether a module in it computes gradients itself; None until that is asked."""
         self.computing: dict[str, bool] = {}
         """Whether all methods of a name run layers of their models, as far as it has been asked."""
-        self.means: dict[ast.ClassDef, bool] = {}
-        """Whether losses in sight are means of their batch, as far as it has been asked."""
         self.branches: dict[ast.If, Branches] = {}
         self.exits: set[ast.If] = set()
         """Conditions that end a loop before an iteration has done anything,"""
