@@ -110,9 +110,7 @@ def window_cut_by_the_epoch(tape: Tape) -> Iterator[Finding]:
     for optimizer in tape.optimizers:
         windows = [w for w in updates(tape, optimizer) if not _hides(w)]
         whole = [len(w.micro_batches()) for w in windows if w.micro_batches() and not _crosses_epoch(w)]
-        # Of long windows an epoch may hold but one; the next one has as many after what is left over.
-        again = [w for w in windows if _crosses_epoch(w) and _in_one_epoch(w) in whole]
-        if len(whole) + len(again) < 2 or min(whole) != max(whole):
+        if len(whole) < 2 or min(whole) != max(whole):
             continue
         length = whole[0]
         if any(_crosses_epoch(w) and len(w.micro_batches()) == length for w in windows):
@@ -120,8 +118,7 @@ def window_cut_by_the_epoch(tape: Tape) -> Iterator[Finding]:
         cut = [(w, _left_over(w)) for w in windows if _crosses_epoch(w)]
         dropped = [left for w, left in cut if left and _cleared_after(w.events, left[-1])]
         leaked = [left for w, left in cut if _goes_on(w, left) and left not in dropped]
-        ends = tape.complete or _begins_cleared(tape, optimizer)
-        last = _left_over_events(tail(tape, optimizer)) if ends else ()
+        last = _left_over_events(tail(tape, optimizer)) if tape.complete else ()
         lost = leaked or dropped or ([last] if last and len(last) < length else [])
         if not lost:
             continue
@@ -151,26 +148,10 @@ def window_cut_by_the_epoch(tape: Tape) -> Iterator[Finding]:
         )
 
 
-def _begins_cleared(tape: Tape, optimizer: str) -> bool:
-    """Whether a function clears before its batches: what it leaves behind is gone when it is called again.
-
-    Unless something out of sight is called after them, which may step.
-    """
-    touched = (EventKind.ZERO_GRAD, EventKind.BACKWARD, EventKind.STEP, EventKind.OPAQUE, EventKind.BATCH)
-    first = next((event for event in tape.timeline(optimizer) if event.kind in touched), None)
-    cleared = first is not None and first.kind is EventKind.ZERO_GRAD and not first.attrs.get("partly")
-    return cleared and not any(event.kind is EventKind.OPAQUE for event in tail(tape, optimizer))
-
-
 def _hides(window: Update) -> bool:
     """Something that could not be followed may have stepped in between; what it did before is no matter."""
     first = next((event.index for event in window.backwards), window.step.index)
     return any(event.kind is EventKind.OPAQUE and event.index > first for event in window.events)
-
-
-def _in_one_epoch(window: Update) -> int:
-    """How many of its micro-batches come after the end of the epoch."""
-    return len(window.micro_batches()) - len(_left_over(window))
 
 
 def _crosses_epoch(window: Update) -> bool:
