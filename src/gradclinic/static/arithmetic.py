@@ -257,10 +257,8 @@ def _tensor(walk: Walk, left: Value, op: ast.operator, right: Value) -> Tensor:
     elif isinstance(op, (ast.Add, ast.Sub)):
         if isinstance(other, Unknown):
             result.models = None
-    elif _is_one(other) or (isinstance(op, ast.Pow) and isinstance(left, Tensor)):
-        result.weight = tensor.weight  # `error ** 2`: as much of the window as before
     elif tensor.scaled is not True:
-        result.scaled = _scaled_by(op, divides=isinstance(left, Tensor))
+        result.scaled = _scaled_by(op, other, divides=isinstance(left, Tensor))
         name = name_of(other)
         if result.scaled and tensor.scaled is None and not tensor.weight and _counts_this_batch(walk, name):
             result.scaled = False  # a sum over its own batch: what it was is a mean now
@@ -268,8 +266,8 @@ def _tensor(walk: Walk, left: Value, op: ast.operator, right: Value) -> Tensor:
             result.scaled = tensor.scaled  # ranks average what they are given
         elif result.scaled is None and isinstance(other, (Unknown, Const, Num)):
             # Of a term it is a weight, if it is a setting; of a sum it may be its share in the window.
-            term = (tensor.scaled is False or tensor.weight not in ("", _UNCLEAR)) and _is_setting(name)
-            result.weight = f"{tensor.weight}*{name}".lstrip("*") if term else _UNCLEAR
+            term = tensor.scaled is False and _is_setting(name)
+            result.weight = name if term else _UNCLEAR
     return result
 
 
@@ -284,16 +282,16 @@ def _is_setting(name: str) -> bool:
     return "." in name and not computed and not words.ACCUMULATION_NAME.search(name)
 
 
-def _scaled_by(op: ast.operator, *, divides: bool) -> bool | None:
-    """Whether a loss that is multiplied or divided has been scaled to the window."""
+def _scaled_by(op: ast.operator, factor: Value, *, divides: bool) -> bool | None:
+    """Whether a loss multiplied or divided by `factor` has been scaled to the window."""
+    known = factor.value if isinstance(factor, (Const, Num)) else None
+    if isinstance(factor, Num) and factor.invented:
+        known = None
+    if known == 1:
+        return False
     if isinstance(op, (ast.Div, ast.FloorDiv)) and divides:
         return True
     return None
-
-
-def _is_one(factor: Value) -> bool:
-    known = isinstance(factor, Const) or (isinstance(factor, Num) and not factor.invented)
-    return known and factor.value == 1  # type: ignore[attr-defined]
 
 
 def averaged(tensor: Tensor) -> Tensor:
@@ -305,7 +303,7 @@ def averaged(tensor: Tensor) -> Tensor:
 def combine(left: Tensor, right: Tensor) -> Tensor:
     """The sum of two losses is scaled only if both are. Weights that differ are those of the two."""
     known = left.weight and right.weight and _UNCLEAR not in (left.weight, right.weight)
-    weighted = bool(known) and set(left.weight.split("*")).isdisjoint(right.weight.split("*"))
+    weighted = bool(known) and left.weight != right.weight
     if left.scaled is False or right.scaled is False or weighted:
         scaled: bool | None = False
     else:

@@ -20,7 +20,6 @@ from gradclinic.static.layers import layers_of_class
 from gradclinic.static.library import call_library
 from gradclinic.static.modules import resolved
 from gradclinic.static.opaque import call_outside, clip_parameters, clips_merely
-from gradclinic.static.own_losses import is_mean_of_class
 from gradclinic.static.own_optimizers import own_optimizer
 from gradclinic.static.roles import infer, role_of, taken_for
 from gradclinic.static.schedules import own_schedule
@@ -206,7 +205,7 @@ def instantiate(walk: Walk, cls: ClassDef, args: Arguments, node: ast.AST) -> Va
         # `model = ModelWithLoss(model)` is trained as the model that it is put around.
         around = held and role_of(walk.survey, walk.assigning.rpartition(".")[2]) == "model"
         if words.CRITERION_NAME.search(name) and cls.find("forward") is not None and not around:
-            return Criterion(mean=is_mean_of_class(walk, cls.node, node))
+            return Criterion(mean=None)
         layers = layers_of_class(walk.survey, cls.node)
         keys = frozenset({walk.made(name, node)}) | held
         instance.model = Model(keys, name, instance.attrs, Mode(True), layers)

@@ -21,9 +21,6 @@ from gradclinic.static.values import (
 )  # fmt: skip
 from gradclinic.static.walk import Arguments, Walk
 
-MEANS = ("mean", "batchmean")
-"""Reductions over the samples of a batch."""
-
 
 def forward(walk: Walk, model: Model, args: Arguments, node: ast.AST, *, direct: bool = True) -> Tensor:
     run_hooks(walk, BEFORE_FORWARD, model.keys, node, model)
@@ -55,7 +52,7 @@ def _speaks_of_the_window(value: Value) -> bool:
 def compute_loss(walk: Walk, args: Arguments, node: ast.AST, *, mean: bool | None) -> Tensor:
     reduction = args.keywords.get("reduction")
     if reduction is not None:
-        mean = True if isinstance(reduction, Const) and reduction.value in MEANS else None
+        mean = True if isinstance(reduction, Const) and reduction.value == "mean" else None
     walk.emit(EventKind.LOSS, node, attrs={"graph": not walk.no_grad})
     reached: Keys | None = NOTHING
     given = [value for value in parts(args.all()) if isinstance(value, (Tensor, Params))]

@@ -10,7 +10,7 @@ from gradclinic.static import methods, schedules, words
 from gradclinic.static.arithmetic import averaged, combine, of_this_batch
 from gradclinic.static.attributes import get_attribute
 from gradclinic.static.conditions import OF_GRADIENTS, asks_gradients, name_of, truth
-from gradclinic.static.forwards import MEANS, compute_loss
+from gradclinic.static.forwards import compute_loss
 from gradclinic.static.frameworks import initialize_engine
 from gradclinic.static.gradients import act_on_gradient, assign_gradient
 from gradclinic.static.handing import run_given
@@ -168,7 +168,7 @@ def _nn(walk: Walk, name: str, last: str, args: Arguments, node: ast.Call) -> Va
         return tensors[0] if tensors else Unknown(f"{name}()")
     if last.endswith("Loss"):
         reduction = args.keywords.get("reduction")
-        averages = reduction is None or (isinstance(reduction, Const) and reduction.value in MEANS)
+        averages = reduction is None or (isinstance(reduction, Const) and reduction.value == "mean")
         return Criterion(mean=True if averages else None)
     if last == "Parameter":
         return Params(frozenset({f"parameter@{node.lineno}"}))
