@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
 
 from gradclinic.facts import ActorKind
 from gradclinic.static import words
 from gradclinic.static.abilities import Can
-from gradclinic.static.factors import factor_unit
 from gradclinic.static.held import optimizers_in, parts
 from gradclinic.static.opaque import build
 from gradclinic.static.own_optimizers import in_sight
-from gradclinic.static.plain.scopes import over_epochs
 from gradclinic.static.project_files import file_of, parsed, version_of
 from gradclinic.static.syntax import last_name, names_in, nodes_in
 from gradclinic.static.values import ActorRef, ClassDef, Func, Lib, Num, Seq, Value
@@ -29,8 +26,6 @@ _LENGTH_POSITION = {
     "get_polynomial_decay_schedule_with_warmup": 2,
     "get_scheduler": 3,
 }
-_SWINGS = ("CosineAnnealingLR", "OneCycleLR")
-"""They have come to an end after their length, or turn back."""
 _LOADER = words.Pattern(r"^(train|data|trn|training)?_?(data)?_?(loader|dl)$", re.I)
 """Of batches; what a loader of tasks is as long as may be advanced after each of them."""
 _HOOKS = frozenset({"register_step_post_hook", "register_step_pre_hook"})
@@ -126,46 +121,17 @@ def build_schedule(
     unit = (_unit(length, args) or _decay_unit(name, args)) if not own else None
     if unit is None and _is_one_pass(length, node):
         unit = "pass"
+    attrs = {"torch": as_torch, "kind": name, "planned": planned, "planned_unit": unit}
+    if _is_constant(name, node):
+        attrs["constant"] = True
     parts_of_it = {
         part.id
         for part in parts(args.all())
         if isinstance(part, ActorRef) and part.kind is ActorKind.SCHEDULE
     }
-    if name == "SequentialLR":
-        unit = _unit_of_parts(walk, parts_of_it)
-    elif name == "LambdaLR" and not own:
-        unit = factor_unit(args.get(1, "lr_lambda"))
-    elif unit is None and name in _SWINGS and planned in _epochs_written(walk.survey.tree):
-        unit = "epoch"
-    attrs = {"torch": as_torch, "kind": name, "planned": planned, "planned_unit": unit}
-    if _is_constant(name, node):
-        attrs["constant"] = True
     for id in parts_of_it:
         optimizers |= {of for of in walk.recorder.known(id).of if of.startswith(ActorKind.OPTIMIZER)}
     return build(walk, ActorKind.SCHEDULE, name, node, of=optimizers | parts_of_it, attrs=attrs)
-
-
-def _unit_of_parts(walk: Walk, ids: set[str]) -> str | None:
-    """`SequentialLR(optimizer, [warm_up, decay], ...)` advances all of them alike."""
-    units = {walk.recorder.known(id).attrs.get("planned_unit") for id in ids} - {None, "pass"}
-    return str(units.pop()) if len(units) == 1 else None
-
-
-@lru_cache(maxsize=4)
-def _epochs_written(tree: ast.Module) -> tuple[int, ...]:
-    """`for epoch in range(100)`: the number, where all loops over epochs have the same."""
-    loops = [node for node in nodes_in(tree) if isinstance(node, ast.For) and over_epochs(node)]
-    counts = {_written(loop.iter) for loop in loops}
-    return tuple(count for count in counts if count is not None and count > 1) if len(counts) == 1 else ()
-
-
-def _written(over: ast.expr) -> int | None:
-    if not isinstance(over, ast.Call) or last_name(over.func) not in ("range", "trange") or over.keywords:
-        return None
-    numbers = [part.value for part in over.args if isinstance(part, ast.Constant) and type(part.value) is int]
-    if len(numbers) != len(over.args) or not 0 < len(numbers) < 3:
-        return None
-    return numbers[-1] - (numbers[0] if len(numbers) == 2 else 0)
 
 
 def _is_constant(name: str, built: ast.AST) -> bool:

@@ -3,8 +3,7 @@
 ## What it finds
 A schedule sized in optimizer updates that is stepped once per epoch or per micro-batch, or one
 sized in epochs that is stepped on every batch. A decay every `epochs // 3` steps, or at milestones that
-are counted in epochs, is sized in epochs too, and so is a factor that divides by the number of epochs.
-A `SequentialLR` is sized as its parts are.
+are counted in epochs, is sized in epochs too.
 
 ## Why it hurts
 Stepped too rarely, the rate stays near its first value: a warm-up never ends, a decay never
