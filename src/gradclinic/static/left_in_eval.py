@@ -28,7 +28,7 @@ def trained_in_eval(tape: Tape) -> Verdicts:
         if not _forgotten(tape, mode, trained):
             verdicts.setdefault((mode.where, None, mode.actor), None)
             continue
-        if not _evaluated_between(tape, mode, trained) and not _ends_a_pass(tape, mode, trained):
+        if not _evaluated_between(tape, mode, trained):
             trained = _comes_back(tape, mode)
         if trained is not None:
             layers = layers_of(trained) or ()
@@ -101,9 +101,7 @@ def _training_forwards(tape: Tape, mode: Event) -> Iterator[Event]:
                 e.kind is EventKind.FORWARD and e.actor == event.actor and not e.attrs.get("sweep")
                 for e in following
             )
-            trains = event.index < ends and (
-                is_trained(tape, event) or _told_to_train(tape, event) or _is_alone(tape, event)
-            )
+            trains = event.index < ends and (is_trained(tape, event) or _told_to_train(tape, event))
             if any(e.kind is EventKind.BACKWARD for e in following) and not aside and trains:
                 yield event
 
@@ -142,11 +140,6 @@ def _told_to_train(tape: Tape, forward: Event) -> bool:
     )
 
 
-def _is_alone(tape: Tape, forward: Event) -> bool:
-    """Whether optimizers step of which nothing is known, and no other model is there to be trained."""
-    return forward.optimizers is None and EventKind.STEP in tape.kinds and _only_model(tape, forward)
-
-
 def _only_model(tape: Tape, forward: Event) -> bool:
     """But for parts of it."""
     return all(
@@ -166,41 +159,8 @@ def _evaluated_between(tape: Tape, mode: Event, trained: Event) -> bool:
         event.kind is EventKind.FORWARD
         and event.actor == mode.actor
         and (event.where != trained.where or not event.attrs["graph"])
-        and (event.index < data or _sweeps(event) or _serves(mode, event, trained))
+        and (event.index < data or event.attrs.get("sweep") or _serves(mode, event, trained))
         for event in tape.events[mode.index : trained.index]
-    )
-
-
-def _sweeps(forward: Event) -> bool:
-    """Whether it is part of a pass that trains nothing, whatever else that may need gradients for."""
-    attrs = forward.attrs
-    return bool(attrs.get("sweep")) or ("sweep" in attrs and not attrs["graph"] and not attrs.get("acts"))
-
-
-def _ends_a_pass(tape: Tape, mode: Event, trained: Event) -> bool:
-    """Whether eval() comes right after a pass that the model was trained by in another mode, and before the
-    next one: `for x, y in loader: ...; model.eval(); metrics(model, test_loader)`, whatever that does."""
-    for event in reversed(tape.events[: mode.index]):
-        if event.kind in (EventKind.EPOCH_BEGIN, EventKind.BATCH, EventKind.BACKWARD):
-            return False
-        if event.kind is EventKind.EPOCH_END:
-            ended = event
-            break
-    else:
-        return False
-    # Above the loop, `if epoch > 3: model.eval()` freezes it on purpose.
-    if ended.where.function != mode.where.function or ended.where.line > mode.where.line:
-        return False
-    again = [
-        event
-        for event in tape.events[mode.index : trained.index]
-        if event.kind is EventKind.EPOCH_BEGIN and event.attrs == ended.attrs
-    ]
-    return bool(again) and any(
-        event.kind is EventKind.FORWARD
-        and (event.actor, event.where) == (trained.actor, trained.where)
-        and event.attrs["training"] is not False
-        for event in tape.events[: ended.index]
     )
 
 

@@ -211,8 +211,6 @@ def of_forward(walk: Walk, model: Model, node: ast.AST, *, direct: bool = True) 
         within = names_of(walk, walk.sweeps[-1])
         derived = any(map(_DERIVED.search, within)) or ("grad" in within and _asks_grad(walk.sweeps[-1]))
         acts = bool(wanted & _ACTS)
-        if acts:
-            attrs["acts"] = True
         attrs["sweep"] = not (wanted & _GRADIENTS_WANTED or acts or derived or _may_need_graph(walk))
         # What torch before 0.4 was told by `Variable(x, volatile=True)`.
         attrs["graph"] = attrs["graph"] and "volatile" not in named
