@@ -41,7 +41,6 @@ MADE = [
     "EfficientNet.from_pretrained('efficientnet-b0', num_classes=5)",
     "BertForSequenceClassification.from_pretrained(args.path)",
     "AutoModel.from_pretrained('hfl/chinese-roberta-wwm-ext')",
-    "AutoModelForSequenceClassification.from_pretrained(args.path)",
     "torch.hub.load('pytorch/vision:v0.10.0', 'resnet18', pretrained=True)",
 ]
 
@@ -68,6 +67,11 @@ def test_nothing_is_told_in_eval_mode(made: str) -> None:
     [
         "timm.create_model('vit_base_patch16_224')",
         "timm.create_model(args.model)",
+        "timm.create_model('resnet50_gn')",
+        "timm.create_model('resnetv2_50x1_bit.goog_in21k')",
+        "BertForSequenceClassification(make_config())",
+        "BertForSequenceClassification.from_pretrained(args.path, config=config)",
+        "AutoModelForSequenceClassification.from_pretrained(args.path)",
         "timm.create_model('resnet50', norm_layer=FrozenNorm)",
         "LlamaForCausalLM.from_pretrained(args.path)",
         "AutoModelForCausalLM.from_pretrained(args.path)",
@@ -250,3 +254,10 @@ def main(model: GPT2LMHeadModel, reward, loader):
 
 def test_what_is_written_to_be_trained_on_is_no_evaluation() -> None:
     assert told(TORCH + ROLLOUTS) == set()
+
+
+@pytest.mark.parametrize(
+    "altered", ["disable_dropout(model)", "freeze_batch_norm_2d(model)", "bn_to_gn(model)"]
+)
+def test_what_takes_layers_out_of_a_model_leaves_it_unknown(altered: str) -> None:
+    assert told(_program("timm.create_model('resnet50')", more=altered)) == set()

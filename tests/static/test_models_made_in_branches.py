@@ -107,3 +107,31 @@ AT_ONCE = """with torch.no_grad():
 def test_held_out_data_measured_between_two_updates_is_told(test: str) -> None:
     source = TORCH + WITHIN.format(test=test)
     assert told(source) == marked(source) != set()
+
+
+FUNCTIONAL = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x, drop=False):
+        return self.layer(F.dropout(x, training={training}))
+
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+for epoch in range(9):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(net(x, True), y).backward()
+        optimizer.step()
+    with torch.no_grad():
+        for x, y in val_loader:
+            print(F.mse_loss(net(x), y).item()){mark}
+"""
+
+
+def test_dropout_by_a_flag_of_its_own_does_not_mind_the_mode() -> None:
+    assert told(TORCH + FUNCTIONAL.format(training="drop", mark="")) == set()
+    source = TORCH + FUNCTIONAL.format(training="self.training", mark="  # GC702")
+    assert told(source) == marked(source) != set()

@@ -156,3 +156,47 @@ def test_a_step_under_a_graph_is_told(source: str) -> None:
 @pytest.mark.parametrize("source", RIGHT.values(), ids=RIGHT)
 def test_a_step_that_harms_no_backward_is_not(source: str) -> None:
     assert "GC207" not in {code for code, _ in told(TORCH + source)}
+
+
+CHOSEN = """
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
+        self.out, self.aux = nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def forward(self, x):
+        h = self.body(x)
+        return self.out(h), self.aux(h)
+
+net = Two()
+aside = torch.optim.SGD({aside}, lr=0.1)
+main = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y, z in loader:
+    out, aux = net(x)
+    first, second = F.cross_entropy(aux, z), F.cross_entropy(out, y)
+    aside.zero_grad()
+    first.backward(retain_graph=True)
+    aside.step()
+    main.zero_grad()
+    second.backward({into})
+    main.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("aside", "into"),
+    [
+        ('[p for n, p in net.named_parameters() if "aux" in n]', ""),
+        ("list(net.parameters())[-2:]", ""),
+        ("[p.detach().clone().requires_grad_() for p in net.parameters()]", ""),
+        ("net.aux.parameters()", ""),
+        ("net.parameters()", "inputs=list(net.out.parameters())"),
+    ],
+)
+def test_some_of_the_weights_or_copies_of_them_are_not_what_is_needed(aside: str, into: str) -> None:
+    assert "GC207" not in {code for code, _ in told(TORCH + CHOSEN.format(aside=aside, into=into))}
+
+
+def test_all_of_the_weights_are() -> None:
+    assert "GC207" in {code for code, _ in told(TORCH + CHOSEN.format(aside="net.parameters()", into=""))}

@@ -6,7 +6,7 @@ import ast
 
 from gradclinic.static.elsewhere import class_elsewhere
 from gradclinic.static.layers import layers_of_class
-from gradclinic.static.library_layers import layers_of_library
+from gradclinic.static.library_layers import PRETRAINED, layers_of_library
 from gradclinic.static.modules import resolved
 from gradclinic.static.syntax import names_in
 from gradclinic.static.values import EITHER, ClassDef, Frame, Lib, Model, Value, library
@@ -34,7 +34,11 @@ def _layers(walk: Walk, frame: Frame, declared: ast.Name | ast.Attribute) -> tup
     if not isinstance(known, Lib):
         return None
     seen = class_elsewhere(known.name, frame.module.path or walk.path)
-    return seen.layers if seen is not None else layers_of_library(known.name, None, ())
+    if seen is not None:
+        return seen.layers
+    # Of transformers, what is handed around was loaded.
+    loaded = known.name + (PRETRAINED if known.name.startswith("transformers.") else "")
+    return layers_of_library(loaded, None, ())
 
 
 def _found(frame: Frame | None, name: str) -> Value | None:

@@ -119,7 +119,11 @@ def _layers_of_class(survey: Survey, cls: ast.ClassDef, depth: int) -> tuple[str
 
 
 def _drops_nothing(call: ast.Call) -> bool:
-    """`nn.Dropout(0.0)`; the first number of a batch-norm is no rate."""
+    """`nn.Dropout(0.0)`, though the first number of a batch-norm is no rate. A function drops whatever the
+    mode is, unless it is asked for: `F.dropout(x, training=self.training)`."""
+    owner = last_name(call.func.value) if isinstance(call.func, ast.Attribute) else "F"
+    if last_name(call.func).islower() and owner in ("F", "functional", "torch"):
+        return True
     rates = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "p")]
     return "rop" in last_name(call.func) and any(map(_is_zero, rates))
 
@@ -142,7 +146,7 @@ def _of_library(survey: Survey, node: ast.Call) -> tuple[str, ...] | None:
 def _may_be_left_out(survey: Survey, cls: ast.ClassDef, layers: tuple[str, ...]) -> bool:
     """Whether the class may use a part of it only that has no dropout, or choose how much is dropped."""
     if any(map(drops, layers)):
-        return survey.chooses_dropout
+        return survey.chooses_dropout or survey.alters_layers
     return layers == ("Dropout",) and not _PARTS.isdisjoint(names_in(cls))
 
 

@@ -24,10 +24,8 @@ _DROPS_BY_NAME = words.Pattern(
     r"bigbird|pegasus|wav2vec2?|hubert|layoutlm\w*|xlm|camembert)($|-|_)",
     re.I,
 )
-_OF_CLASSES = words.Pattern(r"AutoModelFor(Sequence|Token)Classification$")
-"""These drop what they give to their own last layer, in most families."""
 _NORMALISES = words.Pattern(
-    r"(tf_|gluon_|legacy_)?(seres|resne|wide_resnet|ecares|densenet|efficientnet|mobilenet|regnet|rexnet|hrnet|dla\d|"
+    r"(?!.*(_gn|_bit|_evos|_ln)|resnetv2_\d+x)(tf_|gluon_|legacy_)?(seres|resne|wide_resnet|ecares|densenet|efficientnet|mobilenet|regnet|rexnet|hrnet|dla\d|"
     r"xception|inception|mnasnet|dpn\d|nasnet|seresn|senet|skres|res2ne|selecsls|cspres|cspdark|ghostnet|hardcorenas)"
 )
 """Names of networks that are made with batch norm, whoever makes them."""
@@ -40,7 +38,8 @@ def layers_of_library(name: str, first: object, settings: Collection[str]) -> tu
     last = rest.rpartition(".")[2]
     if library not in LIBRARIES:
         return None
-    if any(("drop" if library == "transformers" else "norm") in setting for setting in settings):
+    chosen = ("drop", "config") if library == "transformers" else ("drop", "norm")
+    if any(word in setting for setting in settings for word in chosen):
         return None  # somebody may have chosen that it has none
     if library == "torchvision":
         return layers_of_torchvision(name)
@@ -78,13 +77,14 @@ def is_made_in_train_mode(name: str) -> bool:
 
 
 def _of_transformers(rest: str, first: object) -> tuple[str, ...] | None:
-    """`BertModel(config)` drops; `AutoModel.from_pretrained("bert-base-cased")` does by that name."""
+    """`BertModel.from_pretrained(path)` drops, `AutoModel.from_pretrained("bert-base")` does by that name.
+
+    What is made of a configuration may have been told to drop nothing.
+    """
     made, _, how = rest.rpartition(".")
-    loaded = f".{how}" == PRETRAINED
-    cls = (made if loaded else rest).rpartition(".")[2]
-    named = isinstance(first, str) and loaded
-    drops = _DROPS.match(cls) or (
-        cls.startswith(("AutoModel", "TFAutoModel"))
-        and (_DROPS_BY_NAME.match(str(first)) if named else _OF_CLASSES.match(cls))
-    )
-    return (f"{_OF}{cls}{PRETRAINED if loaded else ''}",) if drops else None
+    if f".{how}" != PRETRAINED:
+        return None
+    cls = made.rpartition(".")[2]
+    by_name = cls.startswith(("AutoModel", "TFAutoModel")) and isinstance(first, str)
+    drops = _DROPS.match(cls) or (by_name and _DROPS_BY_NAME.match(str(first)))
+    return (f"{_OF}{cls}{PRETRAINED}",) if drops else None

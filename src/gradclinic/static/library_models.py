@@ -14,7 +14,9 @@ def know_layers(walk: Walk, made: Model, name: str, args: Arguments) -> None:
     """Of a model that a library makes under a name that tells of them."""
     first = args.positional[0] if args.positional else None
     layers = layers_of_library(name, first.value if isinstance(first, Const) else None, args.keywords)
-    if layers is None or (any(map(drops, layers)) and walk.survey.chooses_dropout):
+    if layers is None or walk.survey.alters_layers:
+        return
+    if any(map(drops, layers)) and walk.survey.chooses_dropout:
         return
     made.layers = layers
     if is_made_in_train_mode(name):

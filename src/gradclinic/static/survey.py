@@ -7,6 +7,7 @@ where, with what is called added, so that only the parts that matter are branche
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -33,6 +34,11 @@ _MORE_THAN_BUILDS = Can.TELL | Can.MODE | Can.BACKWARD | Can.STEP | Can.FETCH | 
 _ACTING = ACTS.keys() | words.CLIPS
 _DROPOUT_SETTING = words.Pattern(
     r"(hidden|attention|attn|embd|resid|classifier)\w*_(dropout|pdrop)|dropout_prob$|^(dropout_rate|activation_dropout)$"
+)
+_ALTERS_LAYERS = words.Pattern(
+    r"(disable|remove|zero|strip|freeze|fuse|convert(?!_sync)|replace|patch|swap|set|no)\w*_(dropout|norm|bn|batch_?norm)|"
+    r"_to_(gn|group_?norm|ln)$",
+    re.I,
 )
 _SYNCS = frozenset({"accumulate", "sync_gradients"})
 HAPPENS = Can.ACT | Can.LEAVE | Can.FETCH | Can.FREEZE
@@ -115,6 +121,12 @@ class Survey(Collection):
             for word in (getattr(node, "attr", ""), getattr(node, "arg", ""), getattr(node, "value", ""))
             if isinstance(word, str)
         )
+
+    @cached_property
+    def alters_layers(self) -> bool:
+        """Whether it calls what may take dropout or batch norm out of a model: `disable_dropout(model)`."""
+        methods = {method for called in self.methods_of.values() for method in called}
+        return any(map(_ALTERS_LAYERS.search, self.applied | methods))
 
     @cached_property
     def needed(self) -> set[str]:

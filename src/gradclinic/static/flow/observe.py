@@ -26,6 +26,8 @@ Cases = tuple[tuple[object, ...], ...]
 _RESCALES = re.compile(r"\.grad(\.data)?(\s*[/*]=|\.(div|mul)_\()")
 _RETAINS = re.compile(r"backward\([^\n]*retain_graph\s*=\s*True")
 _FREEZES = re.compile(r"requires_grad\w*\s*[=(]\s*False")
+_CASTS = re.compile(r"autocast|accelerat|mixed_precision|[Ff]abric|\bamp|fp16|\.half\(")
+"""What a file says where it may be copies of the weights, in another precision, that are computed with."""
 
 
 def flow_cases(
@@ -55,7 +57,7 @@ def flow_cases(
     log = executed(machine, tree, text)
     log.remembers = bool(log.uses) and bool(log.marks) and remembers(log, text)
     log.rescales = bool(_RESCALES.search(text))
-    log.casts = "autocast" in text
+    log.casts = _CASTS.search(text) is not None
     # A test goes a few steps, and may well retain and keep what it wants to look at.
     trial = is_trial(text, path)
     graphs = (case for case in graph_cases(log) if not (trial and isinstance(case[0], RetainedGraph)))

@@ -98,13 +98,19 @@ def _singles_out(test: ast.expr) -> bool:
     """`step == 0` and `i < 8`, but neither `step % 10 == 0` nor `phase == "train"` nor `loss < 100`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(map(_singles_out, test.values))
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Lt, ast.LtE)):
+    if not isinstance(test, ast.Compare) or not _counts_few(test):
         return False
-    sides = (test.left, test.comparators[0])
-    named = any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)
+    named = any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in ast.walk(test))
     names = names_in(test.left)
     measured = "len" not in names and any(map(words.LOSS_NAME.search, names))
     return not (named or measured or any(isinstance(part, ast.Mod) for part in ast.walk(test)))
+
+
+def _counts_few(test: ast.Compare) -> bool:
+    """`i < 8` and `8 > i`, `i in (0, 10)`, and the last ones: `i >= len(loader) - 8`."""
+    if isinstance(test.ops[0], (ast.Gt, ast.GtE)):
+        return isinstance(test.left, ast.Constant) or "len" in names_in(test.comparators[0])
+    return isinstance(test.ops[0], (ast.Eq, ast.Lt, ast.LtE, ast.In))
 
 
 def _for(machine: Machine, node: ast.For | ast.AsyncFor) -> None:

@@ -49,6 +49,7 @@ from gradclinic.static.flow.values import (
     changed,
     flows_in,
 )
+from gradclinic.static.flow.weights_given import given_whole
 from gradclinic.static.values import NONE, Const, Instance, Map, Seq, Unknown, Value
 from gradclinic.static.walk import Arguments
 
@@ -95,7 +96,8 @@ def call_torch(machine: Machine, name: str, args: Arguments, node: ast.Call) -> 
         for held in trained.items if isinstance(trained, Seq) else [trained]:
             if isinstance(held, Unknown):
                 machine.log.trained.add(owner_in(held.path))
-        changes = _weights_in(trained) if trained is not None else NO_IDS
+        whole = bool(node.args) and given_whole(node.args[0])
+        changes = _weights_in(trained) if whole and trained is not None else NO_IDS
         return Unknown(f"{name}()", {STEPS: Weights(changes)} if changes else {})
     if last in _MACHINERY:
         return Unknown(f"{name}()")

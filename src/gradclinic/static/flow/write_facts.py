@@ -85,6 +85,8 @@ def _needs(log: Log, use: Use, step: Stepped, changed: frozenset[int]) -> bool:
         return False
     if step.branch != use.branch[: len(step.branch)]:
         return False
+    if any(keyword.arg == "inputs" for keyword in use.node.keywords):
+        return False  # it goes no further back than to those
     stale = {node for node in flow.nodes if node <= step.node and log.needing.get(node, NO_IDS) & changed}
     # What an earlier backward has let go of, fails for that.
     return bool(stale) and all(

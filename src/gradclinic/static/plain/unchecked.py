@@ -20,6 +20,11 @@ _KNOWS_SCALERS = re.compile(
     r"found_inf|_step_supports_amp_scaling|optim\w*\.grad_scaler\b|_per_optimizer_states"
 )
 """An optimizer that is told what the scaler found skips the step by itself."""
+_MAY_NOT_OVERFLOW = re.compile(
+    r"isfinite|isnan|isinf|nan_to_num|nonfinite|step_pre_hook|enabled=False|init_scale=1(\.0*)?[,)]|bfloat16|bf16|"
+    r"(?i:amp\w*\s*=\s*False)|def unscale_|class \w+\([\w.]*(?:Adam\w*|SGD|RMSprop|Optimizer)\)"
+)
+"""Signs that gradients are looked at elsewhere in the file, or carry no scale that could overflow."""
 _MERELY_CLIPS = re.compile(
     r"clip|norm|parameters$|^(print|log|info|debug|append|extend|item|float|int|str|len|list|min|max|round|format|"
     r"add_scalar|set_postfix|record|record_function|autocast|detach|cpu|filter|chain|values|keys|items|range|"
@@ -51,7 +56,9 @@ class _Place:
 
 
 def may_tell(text: str) -> bool:
-    return ".unscale_(" in text and ".step()" in text and _KNOWS_SCALERS.search(text) is None
+    if ".unscale_(" not in text or ".step()" not in text:
+        return False
+    return _KNOWS_SCALERS.search(text) is None and _MAY_NOT_OVERFLOW.search(text) is None
 
 
 def read(tree: ast.Module, text: str, path: str) -> Iterator[UncheckedStep]:
