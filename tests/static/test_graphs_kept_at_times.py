@@ -127,6 +127,9 @@ RIGHT = {
     "as many as there is room for": loop(
         "losses = []", "if writer and len(losses) < 8:\n    losses.append(loss)"
     ),
+    "some by their numbers": loop("losses = []", "if step in (0, 10, 20):\n    losses.append(loss)"),
+    "the first few, turned around": loop("losses = []", "if 8 > step:\n    losses.append(loss)"),
+    "the last few": loop("losses = []", "if step >= len(loader) - 8:\n    losses.append(loss)"),
     "the last alone": loop("losses = []", "if step == len(loader) - 1:\n    losses.append(loss)"),
     "let go of every time": loop("total = 0.0", "if step % 10 == 0:\n    total = 0.0\ntotal += loss"),
     "the mean of numbers": loop("mean = 0.0", "mean = 0.9 * mean + 0.1 * loss.item()"),

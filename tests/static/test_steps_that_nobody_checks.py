@@ -134,3 +134,25 @@ def test_one_that_somebody_has_asked_about_is_not(update: str) -> None:
 def test_an_optimizer_may_know_what_the_scaler_found() -> None:
     more = "\n    optimizer.found_inf = torch.zeros(1)"
     assert told(written(TAKEN["after a clip"], more)) == set()
+
+
+ELSEWHERE = """
+def clip(model):
+    norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    if {asks}:
+        for p in model.parameters():
+            p.grad = None
+"""
+
+
+@pytest.mark.parametrize("asks", ["torch.isnan(norm)", "not torch.isfinite(norm)"])
+def test_a_helper_of_the_file_may_ask(asks: str) -> None:
+    update = "scaler.unscale_(optimizer); clip(model); optimizer.step(); scaler.update()"
+    source = TORCH + ELSEWHERE.format(asks=asks) + LOOP.format(more="", update=update)
+    assert "GC503" not in {code for code, _ in told(source)}
+
+
+@pytest.mark.parametrize("given", ['"cuda", enabled=False', "init_scale=1.0"])
+def test_a_scaler_that_scales_nothing_cannot_overflow(given: str) -> None:
+    source = TORCH + LOOP.format(more="", update=TAKEN["after a clip"].replace("  # GC503", ""))
+    assert "GC503" not in {code for code, _ in told(source.replace("GradScaler()", f"GradScaler({given})"))}
