@@ -19,7 +19,8 @@ after it.
 ## Known limits
 In a run, the two lines are known in the first steps. In source, a write to the very result of a
 `sigmoid`, `tanh`, `softmax`, `relu`, `exp` or `sqrt` is seen, and the step of an optimizer of torch under
-linear layers and convolutions; not where the file speaks of autocast, which computes with copies.
+linear layers and convolutions, where it was given all weights of a module; not where the file speaks of
+mixed precision, which computes with copies.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ Removing `model.eval()`: then the validation is wrong.
 ## Known limits
 Batch-norm layers with frozen weights may well stay in eval mode, and are not counted. A model in
 train mode with some parts in eval mode is taken as meant. From source, only training that follows an
-evaluation is judged, or an `eval()` below the training loop, or another forward that `eval()` was called
-for in the middle of a batch: `model.eval()` right before the training loop is taken as meant. An `eval()` in
+evaluation is judged, or another forward that `eval()` was called for in the middle of a batch:
+`model.eval()` right before the training loop is taken as meant. An `eval()` in
 another file is told at the training forward that suffers from it.
 """
 

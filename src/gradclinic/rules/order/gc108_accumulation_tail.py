@@ -22,8 +22,7 @@ purpose, by a loader whose length is a multiple of the window.
 Clearing the gradients at the start of each epoch: that turns the leak into a loss.
 
 ## Known limits
-From source the length of the data is rarely known: then this is an advice, not a warning. Of a
-function that clears before its batches the next call is taken to clear what it leaves behind. A
+From source the length of the data is rarely known: then this is an advice, not a warning. A
 window counted over all epochs, which crosses their border whole, is right and not reported.
 """
 

@@ -21,7 +21,8 @@ Dividing the learning rate by the scale: the scale changes during the run.
 
 ## Known limits
 Between `unscale_` and the step nothing may happen but a clip, or the gradients may have been looked at; a run
-accepts every step after `unscale_`, for it does not see what was asked before it.
+accepts every step after `unscale_`, for it does not see what was asked before it. Nothing is said in a file
+that speaks of `isfinite` and the like, of bfloat16, or of a scaler that is switched off.
 """
 
 from __future__ import annotations
